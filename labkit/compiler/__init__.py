@@ -1,0 +1,1 @@
+"""What Triton made of a kernel: stages, compiler passes, assembly listing, registers, layouts."""
