@@ -1,0 +1,46 @@
+# make help lists what there is. VENV=folder and PYTHON=interpreter choose another environment.
+VENV ?= .venv
+PYTHON ?=
+CHECK ?=
+FORCE ?=
+
+READY := $(VENV)/.labkit-ready
+BIN := $(VENV)/bin/python
+LINTED := labkit tests tools lessons
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lab notebooks lint format doctor clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: $(READY) ## make the environment in .venv, or bring it up to date
+
+$(READY): pyproject.toml constraints.txt tools/setup.sh
+	@PYTHON="$(PYTHON)" tools/setup.sh "$(VENV)"
+
+run: $(READY) ## execute every notebook into build/run/ and report
+	$(BIN) -m labkit run
+
+test: $(READY) ## run the tests
+	$(BIN) -m pytest
+
+lab: $(READY) ## open JupyterLab on notebooks/
+	$(BIN) -m jupyterlab --notebook-dir=notebooks
+
+notebooks: $(READY) ## regenerate notebooks/ from lessons/; CHECK=1 only compares, FORCE=1 executes all again
+	$(BIN) tools/notebooks.py $(if $(CHECK),--check) $(if $(FORCE),--force)
+
+lint: $(READY) ## check style, notebooks included
+	$(BIN) -m ruff check $(LINTED) notebooks
+	$(BIN) -m ruff format --check $(LINTED)
+
+format: $(READY) ## mend what lint can mend
+	$(BIN) -m ruff check --fix $(LINTED)
+	$(BIN) -m ruff format $(LINTED)
+
+doctor: $(READY) ## say whether this machine can run the notebooks, and what to repair
+	$(BIN) -m labkit doctor
+
+clean: ## remove what make run and the tools leave behind, but not .venv
+	rm -rf build .pytest_cache .ruff_cache .hypothesis
