@@ -76,7 +76,8 @@ def listing(asm: str) -> pd.DataFrame:
         for line in parse_lines(asm)
         if line.kind == "instruction"
     ]
-    columns = (
-        ["assembly_line", "instruction", "mnemonic", "operands", "class"] + ["source_file", "source_line"]
-    )
+    columns = ["assembly_line", "instruction", "mnemonic", "operands", "class"] + [
+        "source_file",
+        "source_line",
+    ]
     return pd.DataFrame(rows, columns=columns)

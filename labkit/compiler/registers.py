@@ -41,7 +41,7 @@ def read_registers(asm: str, lds_bytes: int) -> Registers:
     """
     metadata = parse_metadata(asm)
     if "vgpr_count" not in metadata:
-        raise LabkitError("This assembly has no .amdgpu_metadata block: only AMD targets have registers to read.")
+        raise LabkitError("This assembly has no .amdgpu_metadata block: read registers of an AMD target.")
     total = metadata["vgpr_count"]
     agprs = metadata.get("agpr_count", 0)
     return Registers(

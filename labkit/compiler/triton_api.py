@@ -53,9 +53,15 @@ def compile_again(compiled_kernel: Any) -> Any:
     """Compile a CompiledKernel's own source once more, with the same target and options."""
     import triton
 
-    metadata = compiled_kernel.metadata._asdict()
-    with _active_driver(_TargetDriver(metadata["target"])):
-        return triton.compile(compiled_kernel.src, target=metadata["target"], options=metadata)
+    target = compiled_kernel.metadata.target
+    # Metadata holds the options beside other things, and went through JSON, which has no tuples.
+    options = {name: _tuples(value) for name, value in compiled_kernel.metadata._asdict().items()}
+    with _active_driver(_TargetDriver(target)):
+        return triton.compile(compiled_kernel.src, target=target, options=options)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 @contextmanager
@@ -191,7 +197,11 @@ def _reported(function: Callable, label: str, on_text: Callable[[str, str], None
     return run
 
 
-def clear_memory_cache_env() -> None:
-    """Make this process compile from scratch and print the IR before every MLIR pass to stderr."""
+def dump_every_pass(cache_folder: str) -> None:
+    """Make this process compile from scratch into `cache_folder`, and print the IR before every MLIR pass.
+
+    The dump goes to file descriptor 2. Not undone: for a child process.
+    """
     os.environ["MLIR_ENABLE_DUMP"] = "1"
     os.environ["TRITON_ALWAYS_COMPILE"] = "1"
+    os.environ["TRITON_CACHE_DIR"] = cache_folder
