@@ -1,0 +1,1 @@
+"""Runs notebooks without a person in front of them: papermill, a verdict for each, one report."""

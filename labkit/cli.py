@@ -1,0 +1,58 @@
+"""The labkit command: `labkit run` executes notebooks, `labkit doctor` says whether this machine can."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labkit.errors import LabkitError
+
+if TYPE_CHECKING:
+    from labkit.batch.runner import Outcome
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+
+
+@app.command()
+def run(
+    notebooks: Annotated[
+        list[Path] | None, typer.Argument(help="Notebooks or folders of them.", show_default="notebooks")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Folder for the results, emptied first.")] = Path("build/run"),
+    cell_seconds: Annotated[int, typer.Option(min=1, help="The longest that one cell may run.")] = 600,
+) -> None:
+    """Execute notebooks by papermill and report. Exit status 0 only if every one passed."""
+    from labkit.batch import report, runner
+
+    try:
+        found = runner.find_notebooks(notebooks or [Path("notebooks")])
+        runner.prepare_folder(output)
+    except LabkitError as problem:
+        typer.echo(f"labkit: {problem}", err=True)
+        raise typer.Exit(2) from None
+    outcomes = list(runner.run_notebooks(found, output, cell_seconds))
+    _render_all(outcomes, output)
+    report.write_summary(outcomes, output)
+    report.write_index(outcomes, output)
+    report.print_table(outcomes, output)
+    raise typer.Exit(any(outcome.result != "passed" for outcome in outcomes))
+
+
+def _render_all(outcomes: list[Outcome], output: Path) -> None:
+    from labkit.batch.render import render
+
+    for outcome in outcomes:
+        if (output / outcome.notebook).exists():
+            render(output / outcome.notebook)
+
+
+@app.command()
+def doctor() -> None:
+    """Look at this machine. Exit status 0 only if the notebooks can run on it."""
+    from labkit.doctor import examine, print_findings
+
+    findings = examine()
+    print_findings(findings)
+    raise typer.Exit(any(finding.state == "fail" for finding in findings))
