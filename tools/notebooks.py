@@ -46,10 +46,10 @@ def read_lesson(lesson: Path) -> NotebookNode:
         key = f"{lesson.stem}\n{cell.cell_type}\n{cell.source}"
         seen[key] = seen.get(key, 0) + 1
         cell.id = hashlib.sha256(f"{key}\n{seen[key]}".encode()).hexdigest()[:12]
-        cell.metadata = _cell_metadata(cell, f"{lesson.stem}-{number}")
-    language = {"name": "python"}
+        answers += "### BEGIN SOLUTION" in cell.source
+        cell.metadata = _cell_metadata(cell, f"{lesson.stem}-answer-{answers}")
     notebook.metadata = NotebookNode(
-        kernelspec=KERNEL, language_info=language, labkit={"lesson": lesson.name}
+        kernelspec=KERNEL, language_info={"name": "python"}, labkit={"lesson": lesson.name}
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return nbformat.from_dict(notebook)
@@ -180,11 +180,10 @@ def update(lesson: Path, folder: Path, force: bool) -> None:
     if adopted is None:
         print(f"executing {lesson.name} (solved)", flush=True)
     texts[solved_path] = to_text(adopted or execute(solved))
-    if len(texts[solved_path].encode()) > SIZE_LIMIT_BYTES:
-        size = len(texts[solved_path].encode())
-        raise LessonProblem(
-            f"{solved_path.name} would be {size:,} bytes, over {SIZE_LIMIT_BYTES:,}: smaller pictures"
-        )
+    size = len(texts[solved_path].encode())
+    if size > SIZE_LIMIT_BYTES:
+        limit = f"{size:,} bytes, over the limit of {SIZE_LIMIT_BYTES:,}: make its pictures smaller"
+        raise LessonProblem(f"solved, {lesson.name} takes {limit}")
     for path, text in texts.items():
         if not _is(path, text):
             _write(path, text)
