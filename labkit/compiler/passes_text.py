@@ -23,7 +23,9 @@ DESCRIPTIONS: dict[str, str] = {
         "Replaces tensor descriptors by plain pointers and masks, for chips without such hardware."
     ),
     "triton-combine": "Merges small patterns, such as a dot and the add of its accumulator.",
-    "triton-reorder-broadcast": "Moves splats and broadcasts after elementwise work, so that less is computed.",
+    "triton-reorder-broadcast": (
+        "Moves splats and broadcasts after elementwise work, so that less is computed."
+    ),
     "triton-licm": "Moves out of a loop what is the same in every turn of it.",
     "triton-loop-unroll": "Repeats the body of loops that ask for it (loop_unroll_factor).",
     "triton-loop-aware-cse": "Removes repeated computations, also among the values that a loop carries.",
@@ -36,11 +38,15 @@ DESCRIPTIONS: dict[str, str] = {
     ),
     "tritongpu-F32DotTC": "Splits FP32 dots into several lower-precision ones, where the kernel asks for it.",
     "tritongpu-remove-layout-conversions": "Chooses layouts so that fewer conversions between them are left.",
-    "tritongpu-optimize-thread-locality": "Lets each lane reduce what it holds before lanes talk to each other.",
+    "tritongpu-optimize-thread-locality": (
+        "Lets each lane reduce what it holds before lanes talk to each other."
+    ),
     "tritongpu-accelerate-matmul": "Gives dots a layout that fits NVIDIA's tensor cores.",
-    "tritongpu-fuse-nested-loops": "Merges nested loops that ask for it into one, so that it can be pipelined.",
+    "tritongpu-fuse-nested-loops": (
+        "Merges nested loops that ask for it into one, so that it can be pipelined."
+    ),
     "tritongpu-reduce-data-duplication": (
-        "Moves a layout conversion through LDS where converting in registers would hold copies."
+        "Splits some layout conversions into a store to LDS and a load, so that one copy serves several uses."
     ),
     "tritongpu-reorder-instructions": "Moves operations to where they need fewer registers.",
     "tritongpu-prefetch": "Loads part of the next dot's operands from shared memory ahead of its use.",
@@ -62,7 +68,9 @@ DESCRIPTIONS: dict[str, str] = {
     "tritonamdgpu-in-thread-transpose": (
         "Transposes within a lane's registers, so that LDS is written and read in wide pieces."
     ),
-    "tritonamdgpu-move-up-prologue-loads": "Moves the loads before a pipelined loop up, to start them sooner.",
+    "tritonamdgpu-move-up-prologue-loads": (
+        "Moves the loads before a pipelined loop up, to start them sooner."
+    ),
     "tritonamdgpu-block-pingpong": (
         "Splits a loop so that two waves of a SIMD take turns: one computes while the other loads."
     ),

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from labkit.compiler import triton_api
+from labkit.compiler.layouts import Blocked, parse_layouts
 from labkit.compiler.listing import listing
 from labkit.compiler.registers import Registers, read_occupancy, read_registers
 from labkit.errors import LabkitError
@@ -81,6 +82,10 @@ class Compiled:
     def passes(self) -> list[Pass]:
         """Every compiler pass in order, with the IR before and after. Compiles once more; then cached."""
         return self._passes
+
+    def layouts(self) -> dict[str, Blocked]:
+        """The blocked layouts of the TTGIR by name, such as "#blocked"; other kinds are left out."""
+        return parse_layouts(str(self.stages["ttgir"]))
 
     @cached_property
     def _passes(self) -> list[Pass]:
