@@ -1,4 +1,4 @@
-"""The labkit command: `labkit run` executes notebooks, `labkit doctor` says whether this machine can."""
+"""The labkit command: `run` executes notebooks, `doctor` looks at this machine, `exec` runs a script."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labkit.errors import LabkitError
 if TYPE_CHECKING:
     from labkit.batch.runner import Outcome
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__)
+app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__.replace("`", ""))
 
 
 @app.command()
@@ -56,3 +56,20 @@ def doctor() -> None:
     findings = examine()
     print_findings(findings)
     raise typer.Exit(any(finding.state == "fail" for finding in findings))
+
+
+@app.command("exec", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def execute_script(
+    context: typer.Context,
+    script: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A Triton script.")],
+) -> None:
+    """Run an unmodified Triton script on the emulated MI300X; what follows its name is its own."""
+    import runpy
+    import sys
+
+    import labkit
+
+    sys.argv = [str(script), *context.args]
+    sys.path.insert(0, str(script.resolve().parent))
+    labkit.start("MI300X")
+    runpy.run_path(str(script), run_name="__main__")
