@@ -8,12 +8,6 @@ from dataclasses import dataclass
 from labkit.compiler.assembly import parse_metadata
 from labkit.errors import LabkitError
 
-# CDNA 2 to 4: each lane slot of a SIMD has 512 32-bit registers, granted in eights, and a SIMD holds
-# at most 8 waves (CDNA 3 ISA guide 3.6.4; LLVM's getMaxWavesPerEU).
-REGISTERS_PER_LANE = 512
-REGISTER_GRANULE = 8
-WAVES_PER_SIMD = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Registers:
@@ -59,23 +53,14 @@ def read_registers(asm: str, lds_bytes: int) -> Registers:
 def read_occupancy(asm: str) -> int:
     """Waves a SIMD, by LLVM's own comment in the text. It counts registers, not LDS.
 
+    `labkit.hardware.waves_per_simd` says the same from `vgprs_total`.
+
     Raises LabkitError if the text has no such comment.
     """
     occupancy = _kernel_info(asm, "Occupancy", default=0)
     if not occupancy:
         raise LabkitError("This assembly has no '; Occupancy:' comment: only AMD targets have one.")
     return occupancy
-
-
-def waves_per_simd(vgprs_total: int) -> int:
-    """Waves that one SIMD of CDNA 2 to 4 can hold if each takes `vgprs_total` vector registers.
-
-    Architectural and accumulation registers together, 0 to 512. Datasheet figures (see the constants).
-    """
-    if not 0 <= vgprs_total <= REGISTERS_PER_LANE:
-        raise ValueError(f"a wave has 0 to {REGISTERS_PER_LANE} vector registers, not {vgprs_total}")
-    granted = max(1, -(-vgprs_total // REGISTER_GRANULE)) * REGISTER_GRANULE
-    return min(WAVES_PER_SIMD, REGISTERS_PER_LANE // granted)
 
 
 def _kernel_info(asm: str, name: str, default: int) -> int:

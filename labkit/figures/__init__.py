@@ -1,0 +1,1 @@
+"""Pictures from plain data; nothing is computed here."""
