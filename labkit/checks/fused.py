@@ -1,0 +1,118 @@
+"""Exercises of notebook 03: kernels that serve a model in FP8."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from labkit.checks.exercise import Exercise, Mistake
+from labkit.checks.trial import Outcome, Trial, blank
+from labkit.kernels.fp8 import E4M3FN, E4M3FNUZ, Fp8Format, fp8_format
+
+_BLOCK = 1024
+# Both formats hold it exactly, and few results come near it.
+_POISON = -0.01171875
+_NUMPY = {"e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "e4m3fn": ml_dtypes.float8_e4m3fn}
+_SPECIAL = np.array([np.nan, np.inf, -np.inf, 1e4, -1e4, 0.0, 1e-30, 2.0**-9], np.float32)
+
+
+def _cast_trial(n: int, fp8: Fp8Format, device: torch.device, random: np.random.Generator) -> Trial:
+    # A power of two divides exactly, so that a right answer is equal to the last bit.
+    scale = 2.0 ** int(random.choice([-4, -3, -2, 2, 3]))
+    x = (fp8.largest * scale * random.standard_normal(n)).astype(np.float32)
+    x[: min(n, _SPECIAL.size)] = _SPECIAL[: min(n, _SPECIAL.size)]
+    exact = np.clip(x.astype(np.float64) / scale, -fp8.largest, fp8.largest)
+    out = blank(n, fp8.torch_dtype, device, _POISON)
+    return Trial(
+        label=f"n = {n}, {fp8.name} with its largest value {fp8.largest:g}, scale {scale:g}",
+        grid=(-(-n // _BLOCK),),
+        arguments=(torch.from_numpy(x).to(device), torch.tensor([scale], device=device), out, n),
+        options={"LARGEST": fp8.largest, "BLOCK": _BLOCK},
+        output=out,
+        expected=exact.astype(_NUMPY[fp8.name]).astype(np.float64),
+        poison=_POISON,
+    )
+
+
+def _cast_trials(device: torch.device, random: np.random.Generator) -> list[Trial]:
+    # An AMD chip casts to the OCP format too, in software, so both limits are tried where they differ.
+    formats = list(dict.fromkeys([fp8_format(), E4M3FN]))
+    sizes = (3, _BLOCK, 2 * int(random.integers(600, 1500)) + 1)
+    return [_cast_trial(n, fp8, device, random) for fp8 in formats for n in sizes]
+
+
+def _inputs(outcome: Outcome) -> tuple[np.ndarray, float, float]:
+    """x, scale and the largest value of a trial, in float64."""
+    x, scale = (outcome.trial.arguments[i].cpu().numpy().astype(np.float64) for i in (0, 1))
+    return x, float(scale[0]), float(outcome.trial.options["LARGEST"])
+
+
+def _looks_like(outcome: Outcome, wrong_way: np.ndarray) -> bool:
+    """Whether the finite results are those of `wrong_way`, to within one FP8 rounding."""
+    got = outcome.got[: wrong_way.size]
+    both = np.isfinite(got) & np.isfinite(wrong_way)
+    return outcome.error is None and bool(np.isclose(got, wrong_way, rtol=2.0**-4, atol=2.0**-9)[both].all())
+
+
+def _nan_lost(outcome: Outcome) -> bool:
+    lost = np.isnan(outcome.expected) & ~np.isnan(outcome.got) if outcome.error is None else np.zeros(1, bool)
+    return bool(lost.any()) and bool((outcome.wrong == lost).all())
+
+
+def _nan_made(outcome: Outcome) -> bool:
+    return outcome.error is None and bool((np.isnan(outcome.got) & ~np.isnan(outcome.expected)).any())
+
+
+def _multiplied(outcome: Outcome) -> bool:
+    x, scale, largest = _inputs(outcome)
+    return _looks_like(outcome, np.clip(x * scale, -largest, largest))
+
+
+def _clamped_first(outcome: Outcome) -> bool:
+    x, scale, largest = _inputs(outcome)
+    return _looks_like(outcome, np.clip(np.clip(x, -largest, largest) / scale, -largest, largest))
+
+
+def _smaller_limit(outcome: Outcome) -> bool:
+    x, scale, largest = _inputs(outcome)
+    return largest > E4M3FNUZ.largest and _looks_like(
+        outcome, np.clip(x / scale, -E4M3FNUZ.largest, E4M3FNUZ.largest)
+    )
+
+
+saturate = Exercise(
+    title="Saturate rightly",
+    asked="out = fp8(x / scale): kernel(x_ptr, scale_ptr, out_ptr, n, LARGEST, BLOCK). LARGEST is the largest "
+    "value of the result's format; what lies beyond it, infinity included, becomes LARGEST with the same sign. "
+    "NaN stays NaN.",
+    trials=_cast_trials,
+    mistakes=(
+        Mistake(
+            "the clamp swallowed NaN: tl.clamp, tl.minimum and tl.maximum drop it unless you pass "
+            "propagate_nan=tl.PropagateNan.ALL.",
+            _nan_lost,
+        ),
+        Mistake("the value is multiplied by scale; FP8 kernels divide by it.", _multiplied),
+        Mistake(
+            "x is clamped before the division; it is x / scale that must fit the format.", _clamped_first
+        ),
+        Mistake(
+            "240 is the limit of MI300X's e4m3fnuz; this result's format reaches 448. Use LARGEST.",
+            _smaller_limit,
+        ),
+        Mistake(
+            "a value beyond the format's range became NaN: clamp to -LARGEST and LARGEST before the cast.",
+            _nan_made,
+        ),
+        Mistake(
+            "a lane at the end wrote outside the vector, or none wrote there: mask offsets < n.",
+            lambda o: o.error is None and bool(o.untouched.any() or o.overwritten.any()),
+        ),
+    ),
+    hints=(
+        "Three steps in this order: divide, limit, cast.",
+        "tl.clamp(y, -LARGEST, LARGEST) limits; what does it do with NaN?",
+        "tl.clamp(y, -LARGEST, LARGEST, propagate_nan=tl.PropagateNan.ALL).to(out_ptr.dtype.element_ty)",
+    ),
+)
