@@ -83,9 +83,9 @@ def _smaller_limit(outcome: Outcome) -> bool:
 
 saturate = Exercise(
     title="Saturate rightly",
-    asked="out = fp8(x / scale): kernel(x_ptr, scale_ptr, out_ptr, n, LARGEST, BLOCK). LARGEST is the largest "
-    "value of the result's format; what lies beyond it, infinity included, becomes LARGEST with the same sign. "
-    "NaN stays NaN.",
+    asked="out = fp8(x / scale): kernel(x_ptr, scale_ptr, out_ptr, n, LARGEST, BLOCK). LARGEST is the "
+    "largest value of the result's format; what lies beyond it, infinity included, becomes LARGEST with the "
+    "same sign. NaN stays NaN.",
     trials=_cast_trials,
     mistakes=(
         Mistake(

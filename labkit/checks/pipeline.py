@@ -73,8 +73,8 @@ def _written_behind_a_row(outcome: Outcome) -> bool:
 wide_loads = Exercise(
     title="128-bit loads by a hint",
     asked="out[row, i] = 2 * pool[start + i] for i < length: kernel(pool_ptr, starts_ptr, lengths_ptr, "
-    "out_ptr, BLOCK), one row a program. Every start and every length is a multiple of 16, which the compiler cannot "
-    "know: tell it, until a lane fetches its four elements with one load.",
+    "out_ptr, BLOCK), one row a program. Every start and every length is a multiple of 16, which "
+    "the compiler cannot know: tell it, until a lane fetches its four elements with one load.",
     trials=_rows_trials,
     goals=(Goal("vector loads in the gfx942 code", "1 load, a _dwordx4", _wide_loads),),
     mistakes=(
