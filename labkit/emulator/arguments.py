@@ -1,0 +1,97 @@
+"""A launch's Python arguments as the kernel's argument bytes and the memory that they point to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from labkit.emulator.memory import Allocation
+from labkit.errors import LaunchError
+
+_SCALARS = {
+    "fp16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "fp32": np.float32,
+    "f32": np.float32,
+    "fp64": np.float64,
+}
+
+
+def flatten(names: list[str], kinds: list[Any], values: list[Any]) -> list[tuple[str, str, Any]]:
+    """(name, type, value) of every argument that the kernel receives: tuples opened, constants left out."""
+    flat = []
+    for name, kind, value in zip(names, kinds, values, strict=True):
+        if isinstance(kind, (tuple, list)):
+            inner = [f"{name}[{index}]" for index in range(len(kind))]
+            flat += flatten(inner, list(kind), list(value))
+        elif kind != "constexpr":
+            flat.append((name, kind, value))
+    return flat
+
+
+def pack(arguments: list[tuple[str, str, Any]], metadata: dict[str, Any]) -> np.ndarray:
+    """The kernel argument segment (uint8): each value at the offset that the code object's metadata gives.
+
+    The hidden arguments at the end (two scratch pointers) stay zero.
+    """
+    size = -(-int(metadata["kernarg_segment_size"]) // 4) * 4
+    segment = np.zeros(max(size, 4), np.uint8)
+    for (name, kind, value), slot in zip(arguments, metadata["args"], strict=False):
+        raw = _bytes(name, kind, value, slot["size"])
+        segment[slot["offset"] : slot["offset"] + slot["size"]] = raw
+    return segment
+
+
+def _bytes(name: str, kind: str, value: Any, size: int) -> np.ndarray:
+    if kind.startswith("tensordesc"):
+        raise LaunchError(
+            f"argument `{name}` is a tensor descriptor, which the emulated chip does not take yet: pass the "
+            "tensor and make the descriptor in the kernel with tl.make_tensor_descriptor"
+        )
+    if kind.startswith("*"):
+        return np.array([_address(name, value)], np.uint64).view(np.uint8)
+    if kind in _SCALARS:
+        return np.array([value], _SCALARS[kind]).view(np.uint8)
+    return np.frombuffer((int(value) & (1 << 8 * size) - 1).to_bytes(size, "little"), np.uint8)
+
+
+def _address(name: str, value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value
+    tensor = _tensor(value)
+    if tensor.device.type != "cpu":
+        raise LaunchError(
+            f"argument `{name}` is on device `{tensor.device}`, but the emulated chip works on CPU tensors: "
+            f"pass {name}.cpu(), or make tensors with device=labkit.start().torch_device"
+        )
+    return value.data_ptr()
+
+
+def _tensor(value: Any) -> Any:
+    """The torch tensor itself, also of triton.reinterpret's wrapper."""
+    tensor = value if hasattr(value, "untyped_storage") else getattr(value, "base", None)
+    if tensor is None or not hasattr(value, "data_ptr"):
+        raise LaunchError(f"expected a tensor, got {type(value).__name__}")
+    return tensor
+
+
+def allocations(arguments: list[tuple[str, str, Any]]) -> list[Allocation]:
+    """The storages behind the tensor arguments, those that overlap as one range with both names."""
+    ranges = []
+    for name, kind, value in arguments:
+        if kind.startswith("*") and value is not None and not isinstance(value, int):
+            storage = _tensor(value).untyped_storage()
+            if storage.nbytes():
+                ranges.append((storage.data_ptr(), storage.data_ptr() + storage.nbytes(), name))
+    merged: list[tuple[int, int, str]] = []
+    for start, end, name in sorted(ranges):
+        if merged and start < merged[-1][1]:
+            first, last, names = merged.pop()
+            merged.append((first, max(last, end), names if name in names.split("/") else f"{names}/{name}"))
+        else:
+            merged.append((start, end, name))
+    return [Allocation.at(name, start, end - start) for start, end, name in merged]

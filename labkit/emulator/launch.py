@@ -1,0 +1,163 @@
+"""One launch on the emulated chip: its grid, its arguments, what it executed; and the record of launches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labkit.emulator.counters import Counters
+from labkit.emulator.machine import Batch, Machine, Observer
+from labkit.emulator.memory import Allocation, Memory
+from labkit.emulator.program import Program
+from labkit.errors import LabkitError, LaunchError
+
+if TYPE_CHECKING:
+    from labkit.compiler import Compiled
+
+# Waves in one array operation: enough that NumPy's cost a call is small beside the work, few enough that
+# a register of all of them (64 KB) stays in a core's own cache.
+WAVES_AT_ONCE = 256
+_LARGEST_GRID = 2**31 - 1  # HIP's limit of a dimension
+
+
+@dataclass(slots=True)
+class Launch:
+    """What one `kernel[grid](...)` did on the emulated chip.
+
+    compiled: every stage of the compiled kernel; counters: what was executed (counted, not timed).
+    """
+
+    name: str
+    grid: tuple[int, int, int]
+    compiled: Compiled
+    counters: Counters
+    chip: str
+    arguments: dict[str, str] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}</p>{self.counters.summary().to_html(index=False)}"
+
+    def __str__(self) -> str:
+        grid = " x ".join(str(size) for size in self.grid)
+        return (
+            f"{self.name}, {grid} workgroups of {self.compiled.num_warps} waves, on an emulated {self.chip}"
+        )
+
+
+# A function that runs in place of `execute`, for labkit.trace: it returns no counters.
+interceptor: ContextVar[Callable[..., None] | None] = ContextVar("interceptor", default=None)
+_lock = threading.RLock()
+_last: list[Launch] = []  # the last launch of this process, at most one
+_recorders: list[list[Launch]] = []
+
+
+def last_launch() -> Launch:
+    """The latest launch on the emulated chip. Raises LabkitError where there has been none."""
+    if not _last:
+        raise LabkitError(
+            "no kernel has run on the emulated chip yet: call labkit.start(), then launch one as "
+            "kernel[grid](...) on CPU tensors. A launch on a real GPU is not counted."
+        )
+    return _last[0]
+
+
+@contextmanager
+def record() -> Iterator[list[Launch]]:
+    """Collect every launch made inside the block: `with labkit.record() as launches: ...`."""
+    launches: list[Launch] = []
+    with _lock:
+        _recorders.append(launches)
+    try:
+        yield launches
+    finally:
+        with _lock:
+            # By identity: two recorders with equal launches are still two.
+            _recorders[:] = [recorder for recorder in _recorders if recorder is not launches]
+
+
+def remember(launch: Launch) -> None:
+    """Make `launch` the last one and hand it to the open recorders."""
+    with _lock:
+        _last[:] = [launch]
+        for recorder in _recorders:
+            recorder.append(launch)
+
+
+def check_grid(grid: Sequence[Any]) -> tuple[int, int, int]:
+    """A grid as three positive ints. Raises LaunchError that names the bad dimension."""
+    sizes = []
+    for axis, size in enumerate(grid):
+        try:
+            number = int(size)
+        except (TypeError, ValueError):
+            raise LaunchError(f"grid dimension {axis} is {size!r}: pass a whole number") from None
+        if not 1 <= number <= _LARGEST_GRID:
+            raise LaunchError(
+                f"grid dimension {axis} is {number}: it must be between 1 and {_LARGEST_GRID:,}. "
+                "Is the tensor empty, or the block size larger than it should be?"
+            )
+        sizes.append(number)
+    return (sizes[0], sizes[1] if len(sizes) > 1 else 1, sizes[2] if len(sizes) > 2 else 1)
+
+
+def execute(
+    program: Program,
+    grid: tuple[int, int, int],
+    kernarg: np.ndarray,
+    allocations: list[Allocation],
+    num_warps: int,
+    lds_bytes: int,
+) -> Counters:
+    """Run every workgroup of the grid; changes the allocations' memory. Returns what was counted."""
+    counters = Counters.of(program)
+    memory = Memory([*allocations, Allocation.of("kernel arguments", kernarg)])
+    total = grid[0] * grid[1] * grid[2]
+    at_once = max(1, WAVES_AT_ONCE // num_warps)
+    with _lock:
+        for start in range(0, total, at_once):
+            linear = np.arange(start, min(start + at_once, total))
+            machine = _machine(program, len(linear), num_warps, lds_bytes)
+            machine.run(Batch(workgroup_ids(linear, grid), kernarg), memory, counters)
+    return counters
+
+
+def execute_one(
+    program: Program,
+    grid: tuple[int, int, int],
+    kernarg: np.ndarray,
+    allocations: list[Allocation],
+    num_warps: int,
+    lds_bytes: int,
+    workgroup: tuple[int, int, int],
+    observer: Observer,
+) -> None:
+    """Run one workgroup alone and let `observer` see every instruction."""
+    if any(not 0 <= at < size for at, size in zip(workgroup, grid, strict=True)):
+        raise LaunchError(f"workgroup {workgroup} is not in the grid {grid}")
+    memory = Memory([*allocations, Allocation.of("kernel arguments", kernarg)])
+    with _lock:
+        machine = _machine(program, 1, num_warps, lds_bytes)
+        machine.run(Batch(np.array([workgroup]), kernarg), memory, Counters.of(program), observer)
+
+
+def workgroup_ids(linear: np.ndarray, grid: tuple[int, int, int]) -> np.ndarray:
+    """(x, y, z) of workgroups by their number in dispatch order: x runs first."""
+    x, rest = linear % grid[0], linear // grid[0]
+    return np.stack((x, rest % grid[1], rest // grid[1]), axis=1)
+
+
+def _machine(program: Program, workgroups: int, num_warps: int, lds_bytes: int) -> Machine:
+    """A machine of this shape, kept with the program so that the next launch binds nothing again."""
+    key = (workgroups, num_warps, lds_bytes)
+    if key not in program.bound:
+        # A launch needs two shapes: its full batches and its last one.
+        while len(program.bound) >= 2:
+            del program.bound[next(iter(program.bound))]
+        program.bound[key] = Machine(program, *key)
+    return program.bound[key]

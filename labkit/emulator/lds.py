@@ -1,0 +1,245 @@
+"""LDS (local data share): ds_ instructions, on the memory that a workgroup's waves have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.emulator.access import reader, store, store_half
+from labkit.emulator.atomics import ATOMICS
+from labkit.emulator.memory import Allocation, Memory
+from labkit.emulator.operands import parse_list
+from labkit.emulator.program import Instruction
+from labkit.emulator.state import LANES, State
+
+Step = Callable[[], None]
+_PLAIN = re.compile(
+    r"ds_(read|write)_(b32|b64|b96|b128|b8|b16|u8|i8|u16|i16)(?:_(d16)(?:_(hi))?)?(?:_(d16_hi))?"
+)
+_PAIRED = re.compile(r"ds_(read|write)2(st64)?_b(32|64)")
+_ATOMIC = re.compile(
+    r"ds_(add|sub|min|max|and|or|xor|inc|dec|cmpst|wrxchg)_(rtn_)?(u32|i32|b32|f32|u64|i64|b64)"
+)
+_SIGNED = {"i8": np.int8, "i16": np.int16}
+
+
+class LdsOutOfRange(Exception):
+    """Some active lanes address LDS beyond what the workgroup allocated."""
+
+    def __init__(self, lanes: np.ndarray, addresses: np.ndarray, size: int) -> None:
+        super().__init__("address outside the workgroup's LDS")
+        self.lanes, self.addresses, self.size = lanes, addresses, size
+
+
+class _Lds:
+    """All workgroups' LDS as one Memory, a lane's address moved to its workgroup's part."""
+
+    def __init__(self, state: State) -> None:
+        self.size = state.lds.shape[1]
+        # A workgroup's part is padded to whole words so that no access can cross into the next one.
+        self.allocation = Allocation.of("LDS", state.lds.reshape(-1))
+        self.memory = Memory([self.allocation])
+        group = np.arange(state.waves) // state.waves_per_workgroup
+        start = (group * self.size + self.allocation.base).astype(np.uint64)[:, None]
+        self.start = np.broadcast_to(start, (state.waves, LANES))
+
+    def locate(self, address: np.ndarray, size: int, lanes: np.ndarray) -> np.ndarray:
+        beyond = lanes & (address.astype(np.uint64) + np.uint64(size) > np.uint64(self.size))
+        if beyond.any():
+            raise LdsOutOfRange(beyond, np.broadcast_to(address, lanes.shape), size)
+        return self.start + address
+
+
+def _lds(state: State) -> _Lds:
+    if not hasattr(state, "_lds_memory"):
+        state._lds_memory = _Lds(state)
+    return state._lds_memory
+
+
+def bind_lds(state: State, instruction: Instruction) -> Step:
+    """A step for a ds_ read, write or atomic."""
+    if match := _PLAIN.fullmatch(instruction.operation):
+        return _bind_plain(state, instruction, *match.groups())
+    if match := _PAIRED.fullmatch(instruction.operation):
+        return _bind_paired(state, instruction, *match.groups())
+    if match := _ATOMIC.fullmatch(instruction.operation):
+        return _bind_atomic(state, instruction, *match.groups())
+    raise instruction.refuse("this LDS instruction is not implemented")
+
+
+def _transfer(
+    state: State, instruction: Instruction, kind: str, parts: list[tuple[int, int, int]], address: Callable
+) -> Callable[[], list[np.ndarray] | None]:
+    """Move words between registers and LDS. parts: (byte offset, size in bytes, first register)."""
+    lds = _lds(state)
+
+    def move() -> list[np.ndarray] | None:
+        mask = state.lane_mask()
+        lanes = None if mask.full else mask.lanes
+        base = np.asarray(address())
+        loaded = []
+        for offset, size, register in parts:
+            at = lds.locate(base + np.uint32(offset), size, mask.lanes)
+            if kind == "read":
+                loaded += lds.memory.load(at, size, lanes)
+            else:
+                words = [state.v[register + k] for k in range((size + 3) // 4)]
+                lds.memory.store(at, size, lanes, words)
+        return loaded
+
+    return move
+
+
+def _bind_plain(
+    state: State, instruction: Instruction, kind: str, width: str, d16: str, hi: str, late_hi: str
+) -> Step:
+    instruction.allow("offset")
+    size = int(width[1:]) // 8
+    offset = int(instruction.modifiers.get("offset", "0"), 0)
+    address_at = 1 if kind == "read" else 0
+    address = reader(state, instruction, instruction.operands[address_at], "u32")
+    data = instruction.operands[1 - address_at]
+    move = _transfer(state, instruction, kind, [(offset, size, data.index)], address)
+    if kind == "write":
+        if late_hi:
+            raise instruction.refuse("writing the high half is not implemented")
+        return move
+    signed = _SIGNED.get(width)
+
+    def step() -> None:
+        words = move()
+        mask = state.lane_mask()
+        if signed:
+            words = [words[0].astype(f"u{size}").view(signed).astype(np.int32)]
+        for k, word in enumerate(words):
+            if d16 or late_hi:
+                store_half(
+                    state.v[data.index],
+                    int(bool(hi or late_hi)),
+                    word.view(np.uint32).astype(np.uint16),
+                    mask,
+                )
+            else:
+                store(state.v[data.index + k], word, mask)
+
+    return step
+
+
+def _bind_paired(state: State, instruction: Instruction, kind: str, strided: str, bits: str) -> Step:
+    """ds_read2/write2: two elements; offsets count elements, or 64 of them with st64."""
+    instruction.allow("offset0", "offset1")
+    size = int(bits) // 8
+    unit = size * (64 if strided else 1)
+    offsets = [int(instruction.modifiers.get(f"offset{k}", "0"), 0) * unit for k in (0, 1)]
+    operands = instruction.operands
+    if kind == "write":
+        address = reader(state, instruction, operands[0], "u32")
+        parts = [(offsets[k], size, operands[1 + k].index) for k in (0, 1)]
+        return _transfer(state, instruction, kind, parts, address)
+    address = reader(state, instruction, operands[1], "u32")
+    move = _transfer(state, instruction, kind, [(offset, size, 0) for offset in offsets], address)
+    target = operands[0].index
+
+    def step() -> None:
+        words = move()  # before any write: the result may contain the address register
+        for k, word in enumerate(words):
+            store(state.v[target + k], word, state.lane_mask())
+
+    return step
+
+
+def _bind_atomic(state: State, instruction: Instruction, name: str, returns: str, kind: str) -> Step:
+    instruction.allow("offset")
+    wide = "_x2" if kind.endswith("64") else ""
+    name = {"cmpst": "cmpswap", "wrxchg": "swap"}.get(name, name)
+    if name in ("min", "max"):
+        name = kind[0].replace("i", "s") + name
+    key = f"{name}_{kind}" if kind[0] == "f" else name + wide
+    if key not in ATOMICS:
+        raise instruction.refuse("this LDS atomic is not implemented")
+    operation, lds = ATOMICS[key], _lds(state)
+    operands = list(instruction.operands)
+    target = operands.pop(0) if returns else None
+    address = reader(state, instruction, operands[0], "u32")
+    offset = np.uint32(int(instruction.modifiers.get("offset", "0"), 0))
+    # ds_cmpst takes the expected value first, the global form second.
+    sources = operands[:0:-1] if name == "cmpswap" else operands[1:]
+
+    def step() -> None:
+        mask = state.lane_mask()
+        at = lds.locate(np.asarray(address()) + offset, operation.size, mask.lanes)
+        words = [state.v[s.index + k].reshape(-1) for s in sources for k in range(operation.size // 4)]
+        before = lds.memory.update(
+            at,
+            operation.size,
+            None if mask.full else mask.lanes,
+            lambda allocation, offsets, lanes: operation.apply(
+                allocation.bytes, offsets, [word[lanes] for word in words]
+            ),
+        )
+        if target is not None:
+            halves = before.view(np.uint32).reshape(*before.shape, -1)
+            for k in range(operation.size // 4):
+                store(state.v[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
+
+    return step
+
+
+def bind_permute(state: State, instruction: Instruction) -> Step:
+    """ds_bpermute_b32: each lane reads the lane whose number times 4 is in its address register."""
+    instruction.allow("offset")
+    target, address, source = instruction.operands
+    offset = np.uint32(int(instruction.modifiers.get("offset", "0"), 0))
+    where = reader(state, instruction, address, "u32")
+
+    def step() -> None:
+        mask = state.lane_mask()
+        lane = np.broadcast_to(((where() + offset) >> np.uint32(2)) & np.uint32(63), mask.lanes.shape)
+        lane = lane.astype(np.int64)
+        value = np.take_along_axis(state.v[source.index], lane, axis=1)
+        active = np.take_along_axis(mask.lanes, lane, axis=1)
+        store(state.v[target.index], np.where(active, value, np.uint32(0)), mask)
+
+    return step
+
+
+def swizzle_source(pattern: str) -> np.ndarray | None:
+    """The lane that each lane reads for the `offset:` of ds_swizzle_b32, in groups of 32; None if unknown."""
+    lane = np.arange(LANES)
+    match = re.fullmatch(r"swizzle\((\w+),\s*(.*)\)", pattern)
+    if match is None:
+        number = int(pattern, 0)
+        if number & 0x8000:
+            return (lane & ~3) | ((number >> (2 * (lane & 3))) & 3)
+        keep, or_, xor = number & 31, (number >> 5) & 31, (number >> 10) & 31
+        return (lane & ~31) | (((lane & 31 & keep) | or_) ^ xor)
+    mode, rest = match.groups()
+    if mode == "SWAP":
+        return lane ^ int(rest)
+    if mode == "REVERSE":
+        size = int(rest)
+        return (lane & ~(size - 1)) | (size - 1 - (lane & (size - 1)))
+    if mode == "BROADCAST":
+        size, which = parse_list(rest)
+        return (lane & ~(size - 1)) | which
+    if mode == "QUAD_PERM":
+        return (lane & ~3) | np.array(parse_list(rest))[lane & 3]
+    return None
+
+
+def bind_swizzle(state: State, instruction: Instruction) -> Step:
+    """ds_swizzle_b32: a fixed exchange of lanes inside groups of 32."""
+    instruction.allow("offset")
+    target, source = instruction.operands
+    lane = swizzle_source(instruction.modifiers.get("offset", "0"))
+    if lane is None:
+        raise instruction.refuse("this swizzle pattern is not implemented")
+
+    def step() -> None:
+        mask = state.lane_mask()
+        value = state.v[source.index][:, lane]
+        store(state.v[target.index], np.where(mask.lanes[:, lane], value, np.uint32(0)), mask)
+
+    return step

@@ -1,0 +1,152 @@
+"""Global memory: the tensors of a launch, each its own checked range of addresses.
+
+Addresses are the tensors' real ones, so that pointer arithmetic in the kernel needs no translation.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class Allocation:
+    """One range of addresses [base, end) and its bytes."""
+
+    name: str
+    base: int
+    bytes: np.ndarray  # uint8
+    words: np.ndarray  # the same memory as uint32, the last 1 to 3 bytes left out
+
+    @classmethod
+    def at(cls, name: str, address: int, nbytes: int) -> Allocation:
+        """The `nbytes` bytes of this process's memory that begin at `address`."""
+        buffer = (ctypes.c_uint8 * nbytes).from_address(address)
+        return cls.of(name, np.frombuffer(buffer, np.uint8), address)
+
+    @classmethod
+    def of(cls, name: str, data: np.ndarray, address: int | None = None) -> Allocation:
+        """The memory of a uint8 array."""
+        base = data.ctypes.data if address is None else address
+        return cls(name, base, data, data[: data.size // 4 * 4].view(np.uint32))
+
+    @property
+    def end(self) -> int:
+        """The first address after the range."""
+        return self.base + self.bytes.size
+
+
+class OutOfRange(Exception):
+    """Some active lanes hold addresses outside every allocation; `lanes` marks them, [W, 64] or [W, 1]."""
+
+    def __init__(self, lanes: np.ndarray, addresses: np.ndarray) -> None:
+        super().__init__("address outside every tensor")
+        self.lanes, self.addresses = lanes, addresses
+
+
+class Memory:
+    """Reads and writes 1 to 16 bytes a lane at 64-bit addresses."""
+
+    def __init__(self, allocations: list[Allocation]) -> None:
+        """Ranges that overlap (two views of one storage) must have been merged before."""
+        self.allocations = sorted((a for a in allocations if a.bytes.size), key=lambda a: a.base)
+        self._bases = np.array([a.base for a in self.allocations], np.uint64)
+
+    def _groups(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None):  # noqa: ANN202
+        """Yield (allocation, lanes) so that each access lies in one allocation.
+
+        `lanes` None in the answer means every lane. Raises OutOfRange before anything is touched.
+        """
+        considered = addresses if lanes is None else addresses[lanes]
+        if considered.size == 0:
+            return
+        low, high = int(considered.min()), int(considered.max())
+        found = self.find(low)
+        if found is not None and high + size <= found.end:
+            yield found, lanes
+            return
+        lanes = np.ones(addresses.shape, bool) if lanes is None else lanes
+        which = np.searchsorted(self._bases, addresses, "right") - 1
+        inside = np.zeros(addresses.shape, bool)
+        parts = []
+        for index in np.unique(which[lanes]):
+            if index < 0:
+                continue
+            allocation = self.allocations[index]
+            here = lanes & (which == index) & (addresses + np.uint64(size) <= np.uint64(allocation.end))
+            inside |= here
+            parts.append((allocation, here))
+        if (lanes & ~inside).any():
+            raise OutOfRange(lanes & ~inside, addresses)
+        yield from parts
+
+    def find(self, address: int) -> Allocation | None:
+        """The allocation that holds `address`."""
+        index = int(np.searchsorted(self._bases, np.uint64(address), "right")) - 1
+        if index < 0 or address >= self.allocations[index].end:
+            return None
+        return self.allocations[index]
+
+    def load(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None) -> list[np.ndarray]:
+        """ceil(size / 4) arrays of uint32 like `addresses`; lanes that are off read 0."""
+        count = (size + 3) // 4
+        result: list[np.ndarray] | None = None
+        for allocation, here in self._groups(addresses, size, lanes):
+            offset = addresses - np.uint64(allocation.base)
+            if here is not None:
+                offset = np.where(here, offset, np.uint64(0))
+            part = _gather(allocation, offset, size)
+            if here is None:
+                return part
+            part = [np.where(here, word, np.uint32(0)) for word in part]
+            result = part if result is None else [a | b for a, b in zip(result, part, strict=True)]
+        return result or [np.zeros(addresses.shape, np.uint32)] * count
+
+    def store(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None, values: list) -> None:
+        """Store the low `size` bytes of the words of `values`; of lanes with one address the last wins."""
+        for allocation, here in list(self._groups(addresses, size, lanes)):
+            offset = addresses - np.uint64(allocation.base)
+            words = [np.broadcast_to(value, addresses.shape) for value in values]
+            if here is not None:
+                offset, words = offset[here], [word[here] for word in words]
+            _scatter(allocation, offset, size, words)
+
+    def update(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None, change) -> np.ndarray:  # noqa: ANN001
+        """Atomics: `change(allocation bytes, offsets, flat lane indices)`, lane after lane where it matters.
+
+        Returns what `change` returned for each lane, like `addresses` (uint32 or uint64), 0 elsewhere.
+        """
+        before = np.zeros(addresses.shape, np.uint64 if size == 8 else np.uint32)
+        for allocation, here in list(self._groups(addresses, size, lanes)):
+            chosen = np.ones(addresses.shape, bool) if here is None else here
+            offsets = addresses[chosen] - np.uint64(allocation.base)
+            before[chosen] = change(allocation, offsets, np.flatnonzero(chosen))
+        return before
+
+
+def _gather(allocation: Allocation, offset: np.ndarray, size: int) -> list[np.ndarray]:
+    if size >= 4 and not (offset & np.uint64(3)).any():
+        index = (offset >> np.uint64(2)).view(np.int64)
+        return [np.take(allocation.words, index + k) for k in range(size // 4)]
+    index = offset.view(np.int64)
+    result = []
+    for start in range(0, size, 4):
+        word = np.zeros(offset.shape, np.uint32)
+        for byte in range(start, min(start + 4, size)):
+            word |= np.take(allocation.bytes, index + byte).astype(np.uint32) << np.uint32(8 * (byte - start))
+        result.append(word)
+    return result
+
+
+def _scatter(allocation: Allocation, offset: np.ndarray, size: int, words: list[np.ndarray]) -> None:
+    if size >= 4 and not (offset & np.uint64(3)).any():
+        index = (offset >> np.uint64(2)).view(np.int64)
+        for k, word in enumerate(words):
+            allocation.words[index + k] = word
+        return
+    index = offset.view(np.int64)
+    for byte in range(size):
+        value = words[byte // 4] >> np.uint32(8 * (byte % 4))
+        allocation.bytes[index + byte] = value.astype(np.uint8)

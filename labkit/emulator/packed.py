@@ -1,0 +1,186 @@
+"""Instructions whose operands are chosen by op_sel: packed math, mixed-precision FMA, FP8 conversions.
+
+op_sel means something else in each family (LLVM, "AMDGPU instruction modifiers"):
+packed float32 picks a register of each pair, packed 16-bit a half of each register, v_fma_mix says which
+sources are halves and which half, and a conversion to FP8 picks the half that it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.emulator.access import DTYPES, Reader, constant, reader, store, store_half, with_sign
+from labkit.emulator.crosslane import sdwa_sources
+from labkit.emulator.operands import Constant, Operand, Register, parse_list
+from labkit.emulator.program import Instruction
+from labkit.emulator.rounding import FP8_FORMATS, fp8_values, fused_multiply_add, to_fp8
+from labkit.emulator.state import State
+
+Step = Callable[[], None]
+_SELECTORS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
+
+_PAIRS: dict[str, Callable] = {
+    "v_pk_add_f32": np.add,
+    "v_pk_mul_f32": np.multiply,
+    "v_pk_fma_f32": fused_multiply_add,
+}
+# Packed 16-bit operation -> the type of its halves and the function on them.
+_HALVES: dict[str, tuple[str, Callable]] = {
+    "v_pk_add_f16": ("f16", np.add),
+    "v_pk_mul_f16": ("f16", np.multiply),
+    "v_pk_fma_f16": ("f16", fused_multiply_add),
+    "v_pk_min_f16": ("f16", np.fmin),
+    "v_pk_max_f16": ("f16", np.fmax),
+    "v_pk_add_u16": ("u16", np.add),
+    "v_pk_sub_i16": ("i16", np.subtract),
+    "v_pk_mul_lo_u16": ("u16", np.multiply),
+    "v_pk_lshlrev_b16": ("u16", lambda n, a: a << (n & np.uint16(15))),
+    "v_pk_lshrrev_b16": ("u16", lambda n, a: a >> (n & np.uint16(15))),
+}
+
+
+def _selector(instruction: Instruction, name: str, default: int) -> tuple[int, ...]:
+    count = len(instruction.operands) - 1
+    if name not in instruction.modifiers:
+        return (default,) * count
+    return parse_list(instruction.modifiers[name])
+
+
+def _element(state: State, instruction: Instruction, operand: Operand, kind: str, part: int) -> Reader:
+    """A reader of part 0 or 1 of an operand: a register of a pair, or a 16-bit half of a register."""
+    if DTYPES[kind].itemsize == 4:
+        if isinstance(operand, Register) and operand.count == 2:
+            return reader(state, instruction, Register(operand.file, operand.index + part), kind)
+        if part:
+            raise instruction.refuse("the high half of a packed float32 constant")
+        return reader(state, instruction, operand, kind)
+    if isinstance(operand, Constant):
+        # A constant is one 32-bit word; a float in it is a half in the low 16 bits.
+        word = constant(instruction, operand, "f16" if isinstance(operand.value, float) else "u32")
+        half = word.view(f"u{word.itemsize}").astype(np.uint32) >> np.uint32(16 * part)
+        fixed = half.astype(np.uint16).view(DTYPES[kind])
+        return lambda: fixed
+    view = getattr(state, operand.file)[operand.index].view(DTYPES[kind])[:, part::2]
+    return lambda: view
+
+
+def _side(state: State, instruction: Instruction, kind: str, which: str) -> list[Reader]:
+    """The source readers of the low ("lo") or high ("hi") result, negated as neg_lo or neg_hi says."""
+    chosen = _selector(instruction, "op_sel" if which == "lo" else "op_sel_hi", 0 if which == "lo" else 1)
+    negated = _selector(instruction, f"neg_{which}", 0)
+    readers = []
+    for operand, part, negative in zip(instruction.operands[1:], chosen, negated, strict=True):
+        read = _element(state, instruction, operand, kind, part)
+        readers.append((lambda read=read: np.negative(read())) if negative else read)
+    return readers
+
+
+def bind_packed(state: State, instruction: Instruction) -> Step:
+    """Packed float32 or 16-bit arithmetic: the same function on two elements of each operand."""
+    instruction.allow(*_SELECTORS)
+    pairs = instruction.operation in _PAIRS
+    kind, function = ("f32", _PAIRS[instruction.operation]) if pairs else _HALVES[instruction.operation]
+    low, high = (_side(state, instruction, kind, which) for which in ("lo", "hi"))
+    target = instruction.operands[0].index
+
+    def step() -> None:
+        # Both first, then write: a result may overlap a source.
+        results = [function(*[read() for read in side]) for side in (low, high)]
+        mask = state.lane_mask()
+        for part, result in enumerate(results):
+            if pairs:
+                store(state.v[target + part], result, mask)
+            else:
+                store_half(state.v[target], part, result, mask)
+
+    return step
+
+
+def bind_packed_move(state: State, instruction: Instruction) -> Step:
+    """v_pk_mov_b32: op_sel picks the low result from the first pair and the high one from the second."""
+    instruction.allow("op_sel", "op_sel_hi")
+    target, *sources = instruction.operands
+    chosen = _selector(instruction, "op_sel", 0)
+    reads = [_element(state, instruction, o, "b32", part) for o, part in zip(sources, chosen, strict=True)]
+
+    def step() -> None:
+        values = [np.array(read()) for read in reads]
+        for part, value in enumerate(values):
+            store(state.v[target.index + part], value, state.lane_mask())
+
+    return step
+
+
+def bind_fma_mix(state: State, instruction: Instruction) -> Step:
+    """v_fma_mix_f32, v_fma_mixlo_f16, v_fma_mixhi_f16: float32 FMA whose sources may be halves."""
+    instruction.allow("op_sel", "op_sel_hi")
+    is_half, part = _selector(instruction, "op_sel_hi", 0), _selector(instruction, "op_sel", 0)
+    reads = [
+        _mixed(state, instruction, operand, half, at)
+        for operand, half, at in zip(instruction.operands[1:], is_half, part, strict=True)
+    ]
+    register = state.v[instruction.operands[0].index]
+    if instruction.operation == "v_fma_mix_f32":
+        return lambda: store(register, fused_multiply_add(*[read() for read in reads]), state.lane_mask())
+    high = int(instruction.operation == "v_fma_mixhi_f16")
+    return lambda: store_half(
+        register, high, fused_multiply_add(*[read() for read in reads]).astype(np.float16), state.lane_mask()
+    )
+
+
+def _mixed(state: State, instruction: Instruction, operand: Operand, half: int, part: int) -> Reader:
+    if not half:
+        return reader(state, instruction, operand, "f32")
+    read = _element(state, instruction, operand, "f16", part)
+    return lambda: with_sign(instruction, operand, read().astype(np.float32), "f32")
+
+
+def bind_to_fp8(state: State, instruction: Instruction) -> Step:
+    """v_cvt_pk_fp8_f32 and v_cvt_pk_bf8_f32: two float32 into one half of the register, by op_sel[2]."""
+    instruction.allow("op_sel")
+    dtype = FP8_FORMATS[state.fnuz]["bf8" if "bf8" in instruction.operation else "fp8"]
+    target, first, second = instruction.operands
+    reads = [reader(state, instruction, operand, "f32") for operand in (first, second)]
+    half = parse_list(instruction.modifiers.get("op_sel", "[0,0,0]"))[2]
+
+    def step() -> None:
+        saturate = state.fp16_overflow
+        if saturate.all() or not saturate.any():
+            saturate = bool(saturate.flat[0])
+        low, high = (to_fp8(read(), dtype, saturate).astype(np.uint16) for read in reads)
+        store_half(state.v[target.index], half, low | (high << np.uint16(8)), state.lane_mask())
+
+    return step
+
+
+def bind_from_fp8(state: State, instruction: Instruction) -> Step:
+    """v_cvt_f32_fp8/bf8 (a byte) and v_cvt_pk_f32_fp8/bf8 (two bytes), the field chosen by SDWA."""
+    table = fp8_values(FP8_FORMATS[state.fnuz]["bf8" if "bf8" in instruction.operation else "fp8"])
+    target, source = instruction.operands
+    if instruction.encoding == "sdwa":
+        (read,) = sdwa_sources(state, instruction, [source], ["u32"])
+    else:
+        instruction.allow()
+        read = reader(state, instruction, source, "u32")
+    count = 2 if "_pk_" in instruction.operation else 1
+
+    def step() -> None:
+        word = np.array(read())
+        for part in range(count):
+            byte = (word >> np.uint32(8 * part)) & np.uint32(0xFF)
+            store(state.v[target.index + part], table[byte], state.lane_mask())
+
+    return step
+
+
+PACKED: dict[str, Callable[[State, Instruction], Step]] = {
+    **dict.fromkeys((*_PAIRS, *_HALVES), bind_packed),
+    "v_pk_mov_b32": bind_packed_move,
+    **dict.fromkeys(("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16"), bind_fma_mix),
+    **dict.fromkeys(("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32"), bind_to_fp8),
+    **dict.fromkeys(
+        ("v_cvt_f32_fp8", "v_cvt_f32_bf8", "v_cvt_pk_f32_fp8", "v_cvt_pk_f32_bf8"), bind_from_fp8
+    ),
+}

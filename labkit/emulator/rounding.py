@@ -1,0 +1,123 @@
+"""Arithmetic that NumPy has no single operation for: fused multiply-add, FP8 casts, flushed denormals.
+
+Each function takes arrays that broadcast and returns new ones. Results are correctly rounded; where the
+chip is only accurate to about one unit in the last place (v_rcp, v_rsq, v_exp, v_log), so is the reader
+told in the functions of vector_float.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+
+_SMALLEST_NORMAL = {4: np.float32(2.0**-126), 2: np.float16(2.0**-14)}
+# A float64 whose bits below float32's last bit are exactly one half of it.
+_TIE_BITS, _TIE = np.uint64((1 << 29) - 1), np.uint64(1 << 28)
+
+
+def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c with one rounding, for float32 or float16 operands of one type.
+
+    The product is exact in float64 (24 + 24 bits), the sum is rounded to odd there, and the last
+    rounding is then the only one that shows (53 >= 2 * 24 + 2 bits: Boldo and Melquiond, 2008).
+    """
+    dtype = np.result_type(a, b, c)
+    product = np.multiply(a, b, dtype=np.float64)
+    total = product + c
+    if dtype == np.float16:
+        return _to_odd(product, c, total).astype(dtype)
+    # Rounding twice differs from once only near a tie of the second rounding, or in denormals.
+    bits = total.view(np.uint64) & _TIE_BITS
+    doubtful = bits == _TIE
+    doubtful |= np.abs(total) < 2.0**-125
+    result = total.astype(np.float32)
+    if doubtful.any():
+        at = np.nonzero(doubtful)
+        c = np.broadcast_to(c, total.shape)
+        result[at] = _to_odd(product[at], c[at], total[at])
+    return result
+
+
+def _to_odd(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """x + y rounded to odd: where `total` = fl(x + y) is not exact, the neighbour whose last bit is 1."""
+    error = _two_sum_error(x, y, total)
+    even = (total.view(np.uint64) & np.uint64(1)) == 0
+    nudged = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
+    return np.where((error != 0) & even & np.isfinite(total), nudged, total)
+
+
+def _two_sum_error(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """What fl(x + y) lost (Knuth's TwoSum)."""
+    part = total - x
+    return (x - (total - part)) + (y - part)
+
+
+def fused_multiply_add64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c with one rounding for float64 (Boldo and Melquiond's algorithm).
+
+    Exact unless the product's low half underflows or Dekker's splitting overflows (|x| > 2^995).
+    """
+    high, low = _two_product(a, b)
+    plain = high + c
+    t_high = c + low
+    t_low = _two_sum_error(c, low, t_high)
+    v_high = high + t_high
+    v_low = _two_sum_error(high, t_high, v_high)
+    total = t_low + v_low
+    result = v_high + _to_odd(t_low, v_low, total)
+    return np.where(np.isfinite(result), result, plain)
+
+
+def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    product = a * b
+    a_high, b_high = (x * 134217729.0 - (x * 134217729.0 - x) for x in (a, b))  # Dekker: 2^27 + 1
+    a_low, b_low = a - a_high, b - b_high
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def flush(x: np.ndarray) -> np.ndarray:
+    """Denormals as zeros of their sign, as the transcendental units read and write float32."""
+    small = np.abs(x) < _SMALLEST_NORMAL[x.dtype.itemsize]
+    return np.where(small, np.copysign(x.dtype.type(0), x), x)
+
+
+FP8_FORMATS = {
+    # (target is gfx942: FNUZ, else OCP) -> the types that fp8 and bf8 instructions mean there.
+    True: {"fp8": ml_dtypes.float8_e4m3fnuz, "bf8": ml_dtypes.float8_e5m2fnuz},
+    False: {"fp8": ml_dtypes.float8_e4m3fn, "bf8": ml_dtypes.float8_e5m2},
+}
+
+
+def to_fp8(x: np.ndarray, dtype: type, saturate: np.ndarray | bool) -> np.ndarray:
+    """float32 -> the bytes of an FP8 type, round to nearest even.
+
+    saturate: finite values beyond the largest give the largest (MODE.FP16_OVFL); else NaN or infinity,
+    as the type has them. A table over the upper 16 bits, with all lower bits folded into the last of
+    them ("sticky"), decides the same rounding as the whole value: FP8 keeps at most 3 of the 7 fraction
+    bits that are left.
+    """
+    bits = x.view(np.uint32)
+    key = bits >> np.uint32(16)
+    key |= (bits & np.uint32(0xFFFF)) != 0
+    if np.ndim(saturate) == 0:
+        return _fp8_table(dtype, bool(saturate))[key]
+    return np.where(saturate, _fp8_table(dtype, True)[key], _fp8_table(dtype, False)[key])
+
+
+@cache
+def _fp8_table(dtype: type, saturate: bool) -> np.ndarray:
+    values = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
+    # Odd keys stand for "this or a little more": any value inside the gap rounds alike.
+    values = np.where(np.arange(1 << 16) & 1, np.nextafter(values, values * np.float32(2)), values)
+    if saturate:
+        top = np.float32(ml_dtypes.finfo(dtype).max)
+        values = np.where(np.isfinite(values), np.clip(values, -top, top), values)
+    return values.astype(dtype).view(np.uint8)
+
+
+@cache
+def fp8_values(dtype: type) -> np.ndarray:
+    """The float32 value of each of the 256 bytes of an FP8 type."""
+    return np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)

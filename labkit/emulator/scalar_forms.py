@@ -1,0 +1,77 @@
+"""Scalar instructions that are more than a function of their operands: EXEC, MODE, hints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.emulator.access import reader
+from labkit.emulator.operands import EXEC, Register
+from labkit.emulator.program import Instruction
+from labkit.emulator.scalar import U32, Step, write_scalar
+from labkit.emulator.state import State, join
+
+_SAVEEXEC = re.compile(r"s_(and|or|xor|andn2|orn2|andn1|orn1)_saveexec_b64")
+_COMBINE: dict[str, Callable] = {
+    "and": lambda source, exec_: source & exec_,
+    "or": lambda source, exec_: source | exec_,
+    "xor": lambda source, exec_: source ^ exec_,
+    "andn2": lambda source, exec_: source & ~exec_,
+    "orn2": lambda source, exec_: source | ~exec_,
+    "andn1": lambda source, exec_: ~source & exec_,
+    "orn1": lambda source, exec_: ~source | exec_,
+}
+
+
+def bind_saveexec(state: State, instruction: Instruction) -> Step:
+    """s_and_saveexec_b64 and its kin: keep EXEC in the destination, then combine it with the source."""
+    instruction.allow()
+    target, source = instruction.operands
+    read = reader(state, instruction, source, "u64")
+    combine = _COMBINE[_SAVEEXEC.match(instruction.operation)[1]]
+    exec_register = Register("s", EXEC, 2)
+
+    def step() -> None:
+        old = join(state.s[EXEC], state.s[EXEC + 1])
+        result = combine(read(), old)
+        write_scalar(state, target, old)
+        write_scalar(state, exec_register, result)
+        state.write_scc(result != 0)
+
+    return step
+
+
+def bind_setreg(state: State, instruction: Instruction) -> Step:
+    """s_setreg of MODE.FP16_OVFL (bit 23), the one field that Triton's kernels set."""
+    field, value = instruction.operands
+    if re.sub(r"\s", "", field.text) != "hwreg(HW_REG_MODE,23,1)":
+        raise instruction.refuse("only bit 23 of MODE is implemented")
+    read = reader(state, instruction, value, "u32")
+
+    def step() -> None:
+        saturate = np.broadcast_to((read() & U32(1)).astype(bool), (state.waves, 1))
+        if state.group is None:
+            state.fp16_overflow[...] = saturate
+        else:
+            np.copyto(state.fp16_overflow, saturate, where=state.group)
+
+    return step
+
+
+def _nothing(state: State, instruction: Instruction) -> Step:
+    """Scheduling and cache hints, and waits: results in program order need none of them."""
+    return lambda: None
+
+
+HINTS = (
+    "s_nop s_waitcnt s_setprio s_sleep s_inst_prefetch s_sethalt s_ttracedata s_icache_inv s_dcache_inv "
+    "s_dcache_wb s_waitcnt_vscnt s_sched_barrier buffer_inv buffer_wbl2 buffer_gl0_inv s_set_gpr_idx_off"
+).split()
+SCALAR_FORMS: dict[str, Callable[[State, Instruction], Step]] = {
+    **{f"s_{name}_saveexec_b64": bind_saveexec for name in _COMBINE},
+    "s_setreg_imm32_b32": bind_setreg,
+    "s_setreg_b32": bind_setreg,
+    **dict.fromkeys(HINTS, _nothing),
+}

@@ -1,0 +1,114 @@
+"""Vector floating-point instructions (CDNA 3 ISA guide, chapters VOP1, VOP2, VOP3).
+
+v_rcp, v_rsq, v_sqrt, v_exp, v_log, v_sin and v_cos are about one unit in the last place off on the chip,
+with an error that AMD does not publish. Here they are float64 results rounded to float32, so they differ
+from the chip's by one unit in the last place at most. Their float32 forms read and write denormals as zero
+whatever MODE says, which is why Triton guards them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labkit.emulator.rounding import flush, fused_multiply_add, fused_multiply_add64
+from labkit.emulator.vector import vector
+
+F32, F64 = np.float32, np.float64
+
+
+def _minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The number where one operand is NaN; -0 below +0."""
+    result = np.fmin(a, b)
+    return _signed_zero(result, a, b, np.logical_or) if (result == 0).any() else result
+
+
+def _maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The number where one operand is NaN; +0 above -0."""
+    result = np.fmax(a, b)
+    return _signed_zero(result, a, b, np.logical_and) if (result == 0).any() else result
+
+
+def _signed_zero(result: np.ndarray, a: np.ndarray, b: np.ndarray, either: Callable) -> np.ndarray:
+    both = (a == 0) & (b == 0)
+    zero = np.where(either(np.signbit(a), np.signbit(b)), -0.0, 0.0).astype(result.dtype)
+    return np.where(both, zero, result)
+
+
+for _t in ("f32", "f64", "f16"):
+    vector(f"v_add_{_t}", f"{_t} {_t} -> {_t}")(np.add)
+    vector(f"v_sub_{_t}", f"{_t} {_t} -> {_t}")(np.subtract)
+    vector(f"v_subrev_{_t}", f"{_t} {_t} -> {_t}")(lambda a, b: b - a)
+    vector(f"v_mul_{_t}", f"{_t} {_t} -> {_t}")(np.multiply)
+    vector(f"v_min_{_t}", f"{_t} {_t} -> {_t}")(_minimum)
+    vector(f"v_max_{_t}", f"{_t} {_t} -> {_t}")(_maximum)
+    vector(f"v_trunc_{_t}", f"{_t} -> {_t}")(np.trunc)
+    vector(f"v_floor_{_t}", f"{_t} -> {_t}")(np.floor)
+    vector(f"v_ceil_{_t}", f"{_t} -> {_t}")(np.ceil)
+    vector(f"v_rndne_{_t}", f"{_t} -> {_t}")(np.rint)
+    vector(f"v_frexp_mant_{_t}", f"{_t} -> {_t}")(lambda a: np.frexp(a)[0])
+    vector(f"v_fract_{_t}", f"{_t} -> {_t}")(
+        lambda a: np.minimum(a - np.floor(a), np.nextafter(a.dtype.type(1), a.dtype.type(0)))
+    )
+
+vector("v_fma_f32", "f32 f32 f32 -> f32")(fused_multiply_add)
+vector("v_fmac_f32", "f32 f32 old -> f32")(fused_multiply_add)
+vector("v_fmaak_f32 v_fmamk_f32", "f32 f32 f32 -> f32")(lambda a, b, c: fused_multiply_add(a, b, c))
+vector("v_fma_f16", "f16 f16 f16 -> h16")(fused_multiply_add)
+vector("v_fmac_f16", "f16 f16 old -> f16")(fused_multiply_add)
+vector("v_fma_f64", "f64 f64 f64 -> f64")(fused_multiply_add64)
+vector("v_fmac_f64", "f64 f64 old -> f64")(fused_multiply_add64)
+vector("v_max3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: _maximum(_maximum(a, b), c))
+vector("v_min3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: _minimum(_minimum(a, b), c))
+
+
+@vector("v_med3_f32", "f32 f32 f32 -> f32")
+def _median(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The middle one; with a NaN among them, the smallest (ISA guide)."""
+    middle = _maximum(_minimum(a, b), _minimum(_maximum(a, b), c))
+    unordered = np.isnan(a) | np.isnan(b) | np.isnan(c)
+    if unordered.any():
+        return np.where(unordered, _minimum(_minimum(a, b), c), middle)
+    return middle
+
+
+@vector("v_ldexp_f32", "f32 i32 -> f32")
+@vector("v_ldexp_f64", "f64 i32 -> f64")
+def _scale_by_power(a: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    return np.ldexp(a, exponent)
+
+
+@vector("v_frexp_exp_i32_f32", "f32 -> i32")
+@vector("v_frexp_exp_i32_f64", "f64 -> i32")
+def _exponent(a: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(a), np.frexp(a)[1], 0).astype(np.int32)
+
+
+def _unit(function: Callable) -> Callable:
+    """A float32 transcendental unit: float64 inside, denormals flushed on both sides."""
+    return lambda a: flush(function(flush(a).astype(F64)).astype(F32))
+
+
+vector("v_rcp_f32 v_rcp_iflag_f32", "f32 -> f32")(_unit(np.reciprocal))
+vector("v_rsq_f32", "f32 -> f32")(_unit(lambda a: 1 / np.sqrt(a)))
+vector("v_sqrt_f32", "f32 -> f32")(_unit(np.sqrt))
+vector("v_exp_f32", "f32 -> f32")(_unit(np.exp2))
+vector("v_log_f32", "f32 -> f32")(_unit(np.log2))
+
+
+def _turns(function: Callable) -> Callable:
+    """v_sin and v_cos take turns; beyond 256 of them the unit's input range ends and cos(0) comes out."""
+    return lambda a: np.where(np.abs(a) <= 256, function(a * (2 * np.pi)), function(a * 0))
+
+
+vector("v_sin_f32", "f32 -> f32")(_unit(_turns(np.sin)))
+vector("v_cos_f32", "f32 -> f32")(_unit(_turns(np.cos)))
+vector("v_rcp_f64", "f64 -> f64")(np.reciprocal)
+vector("v_rsq_f64", "f64 -> f64")(lambda a: 1 / np.sqrt(a))
+vector("v_sqrt_f64", "f64 -> f64")(np.sqrt)
+vector("v_rcp_f16", "f16 -> f16")(lambda a: np.reciprocal(a.astype(F32)).astype(np.float16))
+vector("v_rsq_f16", "f16 -> f16")(lambda a: (1 / np.sqrt(a.astype(F32))).astype(np.float16))
+vector("v_sqrt_f16", "f16 -> f16")(np.sqrt)
+vector("v_exp_f16", "f16 -> f16")(lambda a: np.exp2(a.astype(F32)).astype(np.float16))
+vector("v_log_f16", "f16 -> f16")(lambda a: np.log2(a.astype(F32)).astype(np.float16))
