@@ -96,7 +96,8 @@ def check_triton_owner(owners: dict[str, str], wanted: str | None) -> Finding:
 def check_device(gpu: machine.Gpu | None, has_kfd: bool) -> Finding:
     """The GPU that torch sees, or the emulated chip; `has_kfd` says that an AMD GPU's driver is here."""
     if gpu is not None:
-        return Finding("Device", "ok", f"{gpu.vendor} {gpu.name} ({gpu.arch})".replace("AMD AMD", "AMD"))
+        name = gpu.name if gpu.vendor in gpu.name else f"{gpu.vendor} {gpu.name}"
+        return Finding("Device", "ok", f"{name} ({gpu.arch})")
     if has_kfd:
         repair = "install PyTorch for ROCm, or use the rocm/pytorch image of the Dockerfile"
         return Finding(
