@@ -31,17 +31,38 @@ def flatten(names: list[str], kinds: list[Any], values: list[Any]) -> list[tuple
     return flat
 
 
-def pack(arguments: list[tuple[str, str, Any]], metadata: dict[str, Any]) -> np.ndarray:
+def pack(
+    arguments: list[tuple[str, str, Any]],
+    metadata: dict[str, Any],
+    grid: tuple[int, int, int],
+    work_items: int,
+) -> np.ndarray:
     """The kernel argument segment (uint8): each value at the offset that the code object's metadata gives.
 
-    The hidden arguments at the end (two scratch pointers) stay zero.
+    Of the hidden arguments, those that tell the launch's shape are filled (tl.num_programs reads them); the
+    rest stay zero.
     """
     size = -(-int(metadata["kernarg_segment_size"]) // 4) * 4
     segment = np.zeros(max(size, 4), np.uint8)
     for (name, kind, value), slot in zip(arguments, metadata["args"], strict=False):
         raw = _bytes(name, kind, value, slot["size"])
         segment[slot["offset"] : slot["offset"] + slot["size"]] = raw
+    shape = _launch_shape(grid, work_items)
+    for slot in metadata["args"]:
+        value = shape.get(slot["value_kind"], 0)
+        if value:
+            raw = np.frombuffer(value.to_bytes(slot["size"], "little"), np.uint8)
+            segment[slot["offset"] : slot["offset"] + slot["size"]] = raw
     return segment
+
+
+def _launch_shape(grid: tuple[int, int, int], work_items: int) -> dict[str, int]:
+    """The hidden arguments about the launch, by the kind that metadata names (LLVM, code object v5)."""
+    sizes = (work_items, 1, 1)
+    shape = {f"hidden_block_count_{axis}": count for axis, count in zip("xyz", grid, strict=True)}
+    shape |= {f"hidden_group_size_{axis}": size for axis, size in zip("xyz", sizes, strict=True)}
+    shape["hidden_grid_dims"] = 3
+    return shape
 
 
 def _bytes(name: str, kind: str, value: Any, size: int) -> np.ndarray:

@@ -125,7 +125,10 @@ class _Launcher:
         grid_x, grid_y, grid_z, _stream, _function, _packed, launch_metadata, enter, leave, *values = args
         grid = check_grid((grid_x, grid_y, grid_z))
         arguments = flatten(self.names, list(self.signature.values()), values)
-        kernarg, memory = pack(arguments, self.program.metadata), allocations(arguments)
+        kernarg, memory = (
+            pack(arguments, self.program.metadata, grid, self.num_warps * 64),
+            allocations(arguments),
+        )
         if enter is not None:
             enter(launch_metadata)
         run = interceptor.get() or execute
