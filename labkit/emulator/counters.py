@@ -135,10 +135,18 @@ class Counters:
                     traffic.minimum_lines,
                 )
             )
-        columns = (
-            "assembly_line source_line mnemonic kind bytes_per_lane executions active_lanes bytes_requested "
-            "lines_touched minimum_lines"
-        ).split()
+        columns = [
+            "assembly_line",
+            "source_line",
+            "mnemonic",
+            "kind",
+            "bytes_per_lane",
+            "executions",
+            "active_lanes",
+            "bytes_requested",
+            "lines_touched",
+            "minimum_lines",
+        ]
         return pd.DataFrame(rows, columns=columns)
 
     def summary(self) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from labkit.emulator.access import DTYPES, Reader, Writer, with_sign, reader, store, writer
+from labkit.emulator.access import DTYPES, Reader, Writer, reader, store, with_sign, writer
 from labkit.emulator.operands import Operand, Register, parse_list
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import LANES, LaneMask, State
@@ -91,10 +91,23 @@ def dpp(
     return [moved, *rest], writers
 
 
-_DPP_NAMES = (
-    "quad_perm row_mirror row_half_mirror row_shl row_shr row_ror wave_shl wave_shr wave_rol wave_ror "
-    "row_newbcast row_bcast row_mask bank_mask bound_ctrl"
-).split()
+_DPP_NAMES = [
+    "quad_perm",
+    "row_mirror",
+    "row_half_mirror",
+    "row_shl",
+    "row_shr",
+    "row_ror",
+    "wave_shl",
+    "wave_shr",
+    "wave_rol",
+    "wave_ror",
+    "row_newbcast",
+    "row_bcast",
+    "row_mask",
+    "bank_mask",
+    "bound_ctrl",
+]
 
 
 def _row_and_bank(instruction: Instruction) -> np.ndarray:
@@ -170,11 +183,11 @@ def sdwa_results(
     return [write]
 
 
-def half_reader(state: State, instruction: Instruction, operand: Operand, kind: str, half: int) -> Reader:
-    """A reader of one 16-bit half of a register, chosen by op_sel."""
+def half_reader(state: State, instruction: Instruction, operand: Operand, kind: str) -> Reader:
+    """A reader of the upper 16-bit half of a register, as op_sel can choose."""
     if not isinstance(operand, Register):
         raise instruction.refuse("op_sel on a constant")
-    view = getattr(state, operand.file)[operand.index].view(DTYPES[kind])[:, half::2]
+    view = getattr(state, operand.file)[operand.index].view(DTYPES[kind])[:, 1::2]
     if operand.negated or operand.absolute:
         return lambda: with_sign(instruction, operand, view, kind)
     return lambda: view

@@ -104,7 +104,7 @@ def _active(mask: LaneMask, inside: np.ndarray | None) -> np.ndarray | None:
     return inside & mask.lanes
 
 
-def _load(state, instruction, context, record, find, width, target) -> Step:  # noqa: ANN001
+def _load(state, instruction, context, record, find, width, target) -> Step:
     half = width.endswith("_d16_hi") or width.endswith("_d16")
     width, into = width.split("_d16")[0], int(width.endswith("_hi"))
     if width not in _SIZES:
@@ -129,7 +129,7 @@ def _load(state, instruction, context, record, find, width, target) -> Step:  # 
     return step
 
 
-def _store(state, instruction, context, record, find, width, source) -> Step:  # noqa: ANN001
+def _store(state, instruction, context, record, find, width, source) -> Step:
     high = width.endswith("_d16_hi")
     size = _SIZES.get(width.split("_d16")[0])
     if size is None:
@@ -149,7 +149,7 @@ def _store(state, instruction, context, record, find, width, source) -> Step:  #
     return step
 
 
-def _atomic(state, instruction, context, record, find, name, source, target) -> Step:  # noqa: ANN001
+def _atomic(state, instruction, context, record, find, name, source, target) -> Step:
     if name not in ATOMICS:
         raise instruction.refuse("this atomic is not implemented")
     operation = ATOMICS[name]

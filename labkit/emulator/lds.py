@@ -14,10 +14,8 @@ from labkit.emulator.operands import parse_list
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import LANES, State
 
-Step = Callable[[], None]
-_PLAIN = re.compile(
-    r"ds_(read|write)_(b32|b64|b96|b128|b8|b16|u8|i8|u16|i16)(?:_(d16)(?:_(hi))?)?(?:_(d16_hi))?"
-)
+Step = Callable[[], object]
+_PLAIN = re.compile(r"ds_(read|write)_(b32|b64|b96|b128|b8|b16|u8|i8|u16|i16)(?:_(d16_hi|d16))?")
 _PAIRED = re.compile(r"ds_(read|write)2(st64)?_b(32|64)")
 _ATOMIC = re.compile(
     r"ds_(add|sub|min|max|and|or|xor|inc|dec|cmpst|wrxchg)_(rtn_)?(u32|i32|b32|f32|u64|i64|b64)"
@@ -70,41 +68,46 @@ def bind_lds(state: State, instruction: Instruction) -> Step:
 
 
 def _transfer(
-    state: State, instruction: Instruction, kind: str, parts: list[tuple[int, int, int]], address: Callable
-) -> Callable[[], list[np.ndarray] | None]:
-    """Move words between registers and LDS. parts: (byte offset, size in bytes, first register)."""
+    state: State,
+    kind: str,
+    parts: list[tuple[int, int, int]],
+    address: Callable[[], np.ndarray],
+    shift: int = 0,
+) -> Callable[[], list[np.ndarray]]:
+    """Move words between registers and LDS. parts: (byte offset, size in bytes, first register).
+
+    The function returned gives the words that a read found. A write takes registers shifted right by
+    `shift` bits.
+    """
     lds = _lds(state)
 
-    def move() -> list[np.ndarray] | None:
+    def move() -> list[np.ndarray]:
         mask = state.lane_mask()
         lanes = None if mask.full else mask.lanes
         base = np.asarray(address())
-        loaded = []
+        loaded: list[np.ndarray] = []
         for offset, size, register in parts:
             at = lds.locate(base + np.uint32(offset), size, mask.lanes)
             if kind == "read":
                 loaded += lds.memory.load(at, size, lanes)
             else:
-                words = [state.v[register + k] for k in range((size + 3) // 4)]
+                words = [state.v[register + k] >> np.uint32(shift) for k in range((size + 3) // 4)]
                 lds.memory.store(at, size, lanes, words)
         return loaded
 
     return move
 
 
-def _bind_plain(
-    state: State, instruction: Instruction, kind: str, width: str, d16: str, hi: str, late_hi: str
-) -> Step:
+def _bind_plain(state: State, instruction: Instruction, kind: str, width: str, half: str | None) -> Step:
     instruction.allow("offset")
     size = int(width[1:]) // 8
     offset = int(instruction.modifiers.get("offset", "0"), 0)
     address_at = 1 if kind == "read" else 0
     address = reader(state, instruction, instruction.operands[address_at], "u32")
     data = instruction.operands[1 - address_at]
-    move = _transfer(state, instruction, kind, [(offset, size, data.index)], address)
+    high = half == "d16_hi"
+    move = _transfer(state, kind, [(offset, size, data.index)], address, 16 * (high and kind == "write"))
     if kind == "write":
-        if late_hi:
-            raise instruction.refuse("writing the high half is not implemented")
         return move
     signed = _SIGNED.get(width)
 
@@ -112,15 +115,10 @@ def _bind_plain(
         words = move()
         mask = state.lane_mask()
         if signed:
-            words = [words[0].astype(f"u{size}").view(signed).astype(np.int32)]
+            words = [words[0].astype(f"u{size}").view(signed).astype(np.int32).view(np.uint32)]
         for k, word in enumerate(words):
-            if d16 or late_hi:
-                store_half(
-                    state.v[data.index],
-                    int(bool(hi or late_hi)),
-                    word.view(np.uint32).astype(np.uint16),
-                    mask,
-                )
+            if half:
+                store_half(state.v[data.index], int(high), word.astype(np.uint16), mask)
             else:
                 store(state.v[data.index + k], word, mask)
 
@@ -137,9 +135,9 @@ def _bind_paired(state: State, instruction: Instruction, kind: str, strided: str
     if kind == "write":
         address = reader(state, instruction, operands[0], "u32")
         parts = [(offsets[k], size, operands[1 + k].index) for k in (0, 1)]
-        return _transfer(state, instruction, kind, parts, address)
+        return _transfer(state, kind, parts, address)
     address = reader(state, instruction, operands[1], "u32")
-    move = _transfer(state, instruction, kind, [(offset, size, 0) for offset in offsets], address)
+    move = _transfer(state, kind, [(offset, size, 0) for offset in offsets], address)
     target = operands[0].index
 
     def step() -> None:

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.emulator import matrix, packed, scalar_forms, vector_compare, vector_convert, vector_division  # noqa: F401
-from labkit.emulator import vector_float, vector_integer  # noqa: F401  (each fills the table of vector)
+from labkit.emulator import (  # noqa: F401  # noqa: F401  (each fills the table of vector)
+    matrix,
+    packed,
+    scalar_forms,
+    vector_compare,
+    vector_convert,
+    vector_division,
+    vector_float,
+    vector_integer,
+)
 from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.faults import describe_global, describe_lds

@@ -98,12 +98,32 @@ def _accumulator(
     return lambda: view
 
 
-_SHAPES = (
-    "16x16x32_fp8_fp8 16x16x32_fp8_bf8 16x16x32_bf8_fp8 16x16x32_bf8_bf8 32x32x16_fp8_fp8 32x32x16_fp8_bf8 "
-    "32x32x16_bf8_fp8 32x32x16_bf8_bf8 16x16x16_f16 32x32x8_f16 16x16x16f16 32x32x8f16 16x16x16_bf16 "
-    "32x32x8_bf16 16x16x16bf16_1k 32x32x8bf16_1k 16x16x4_f32 32x32x2_f32 16x16x4f32 32x32x2f32 "
-    "16x16x32_f16 32x32x16_f16 16x16x32_bf16 32x32x16_bf16"
-).split()
+_SHAPES = [
+    "16x16x32_fp8_fp8",
+    "16x16x32_fp8_bf8",
+    "16x16x32_bf8_fp8",
+    "16x16x32_bf8_bf8",
+    "32x32x16_fp8_fp8",
+    "32x32x16_fp8_bf8",
+    "32x32x16_bf8_fp8",
+    "32x32x16_bf8_bf8",
+    "16x16x16_f16",
+    "32x32x8_f16",
+    "16x16x16f16",
+    "32x32x8f16",
+    "16x16x16_bf16",
+    "32x32x8_bf16",
+    "16x16x16bf16_1k",
+    "32x32x8bf16_1k",
+    "16x16x4_f32",
+    "32x32x2_f32",
+    "16x16x4f32",
+    "32x32x2f32",
+    "16x16x32_f16",
+    "32x32x16_f16",
+    "16x16x32_bf16",
+    "32x32x16_bf16",
+]
 MATRIX: dict[str, Callable[[State, Instruction], Step]] = {
     f"v_mfma_f32_{shape}": bind_mfma for shape in _SHAPES
 }

@@ -54,7 +54,7 @@ class Memory:
         self.allocations = sorted((a for a in allocations if a.bytes.size), key=lambda a: a.base)
         self._bases = np.array([a.base for a in self.allocations], np.uint64)
 
-    def _groups(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None):  # noqa: ANN202
+    def _groups(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None):
         """Yield (allocation, lanes) so that each access lies in one allocation.
 
         `lanes` None in the answer means every lane. Raises OutOfRange before anything is touched.
@@ -113,7 +113,7 @@ class Memory:
                 offset, words = offset[here], [word[here] for word in words]
             _scatter(allocation, offset, size, words)
 
-    def update(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None, change) -> np.ndarray:  # noqa: ANN001
+    def update(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None, change) -> np.ndarray:
         """Atomics: `change(allocation bytes, offsets, flat lane indices)`, lane after lane where it matters.
 
         Returns what `change` returned for each lane, like `addresses` (uint32 or uint64), 0 elsewhere.

@@ -15,7 +15,7 @@ from labkit.emulator.access import DTYPES, Reader, constant, reader, store, stor
 from labkit.emulator.crosslane import sdwa_sources
 from labkit.emulator.operands import Constant, Operand, Register, parse_list
 from labkit.emulator.program import Instruction
-from labkit.emulator.rounding import FP8_FORMATS, fp8_values, fused_multiply_add, to_fp8
+from labkit.emulator.rounding import FP8_FORMATS, fp8_values, fused_multiply_add, saturate_half, to_fp8
 from labkit.emulator.state import State
 
 Step = Callable[[], None]
@@ -87,7 +87,11 @@ def bind_packed(state: State, instruction: Instruction) -> Step:
 
     def step() -> None:
         # Both first, then write: a result may overlap a source.
-        results = [function(*[read() for read in side]) for side in (low, high)]
+        sources = [[read() for read in side] for side in (low, high)]
+        results = [function(*values) for values in sources]
+        if kind == "f16":
+            saturate = state.saturate()
+            results = [saturate_half(r, saturate, *v) for r, v in zip(results, sources, strict=True)]
         mask = state.lane_mask()
         for part, result in enumerate(results):
             if pairs:
@@ -146,9 +150,7 @@ def bind_to_fp8(state: State, instruction: Instruction) -> Step:
     half = parse_list(instruction.modifiers.get("op_sel", "[0,0,0]"))[2]
 
     def step() -> None:
-        saturate = state.fp16_overflow
-        if saturate.all() or not saturate.any():
-            saturate = bool(saturate.flat[0])
+        saturate = state.saturate()
         low, high = (to_fp8(read(), dtype, saturate).astype(np.uint16) for read in reads)
         store_half(state.v[target.index], half, low | (high << np.uint16(8)), state.lane_mask())
 

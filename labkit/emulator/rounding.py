@@ -83,6 +83,16 @@ def flush(x: np.ndarray) -> np.ndarray:
     return np.where(small, np.copysign(x.dtype.type(0), x), x)
 
 
+def saturate_half(result: np.ndarray, saturate: np.ndarray | bool, *sources: np.ndarray) -> np.ndarray:
+    """float16 results under MODE.FP16_OVFL: what overflowed from finite sources is the largest half."""
+    if not np.any(saturate):
+        return result
+    overflow = np.isinf(result) & saturate
+    for source in sources:
+        overflow = overflow & np.isfinite(source)
+    return np.where(overflow, np.copysign(np.float16(65504), result), result)
+
+
 FP8_FORMATS = {
     # (target is gfx942: FNUZ, else OCP) -> the types that fp8 and bf8 instructions mean there.
     True: {"fp8": ml_dtypes.float8_e4m3fnuz, "bf8": ml_dtypes.float8_e5m2fnuz},

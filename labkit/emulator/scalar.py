@@ -183,9 +183,15 @@ def _extract_signed(a: np.ndarray, field: np.ndarray) -> tuple[np.ndarray, np.nd
 
 scalar("s_bfm_b32", "u32 u32 -> u32")(lambda n, at: ((U32(1) << (n & _31)) - U32(1)) << (at & _31))
 
-for _name, _function in {
-    "eq": np.equal, "lg": np.not_equal, "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal,
-}.items():  # fmt: skip
+_RELATIONS: dict[str, Callable] = {
+    "eq": np.equal,
+    "lg": np.not_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+}
+for _name, _function in _RELATIONS.items():
     for _type in ("i32", "u32", "u64"):
         scalar(f"s_cmp_{_name}_{_type}", f"{_type} {_type} -> scc")(_function)
     scalar(f"s_cmpk_{_name}_i32", "i32 k16 -> scc")(_function)

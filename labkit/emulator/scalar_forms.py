@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.emulator.access import reader
-from labkit.emulator.operands import EXEC, Register
+from labkit.emulator.operands import EXEC, Constant, Operand, Register
 from labkit.emulator.program import Instruction
 from labkit.emulator.scalar import U32, Step, write_scalar
 from labkit.emulator.state import State, join
@@ -44,10 +44,23 @@ def bind_saveexec(state: State, instruction: Instruction) -> Step:
 
 
 def bind_setreg(state: State, instruction: Instruction) -> Step:
-    """s_setreg of MODE.FP16_OVFL (bit 23), the one field that Triton's kernels set."""
+    """s_setreg of MODE: FP16_OVFL (bit 23), and the rounding mode (bits 3:0) where it stays "to nearest"."""
     field, value = instruction.operands
-    if re.sub(r"\s", "", field.text) != "hwreg(HW_REG_MODE,23,1)":
-        raise instruction.refuse("only bit 23 of MODE is implemented")
+    match = _MODE_FIELD.fullmatch(field.text)
+    if match is None:
+        raise instruction.refuse("only fields of MODE are implemented")
+    offset, width = int(match[1]), int(match[2])
+    if (offset, width) == (23, 1):
+        return _set_overflow(state, instruction, value)
+    if offset + width <= 4 and isinstance(value, Constant) and value.value == 0:
+        return lambda: None  # a kernel starts in this mode (amdhsa_float_round_mode)
+    raise instruction.refuse("this field or value of MODE is not implemented")
+
+
+_MODE_FIELD = re.compile(r"hwreg\(HW_REG_MODE,\s*(\d+),\s*(\d+)\)")
+
+
+def _set_overflow(state: State, instruction: Instruction, value: Operand) -> Step:
     read = reader(state, instruction, value, "u32")
 
     def step() -> None:
@@ -65,10 +78,24 @@ def _nothing(state: State, instruction: Instruction) -> Step:
     return lambda: None
 
 
-HINTS = (
-    "s_nop s_waitcnt s_setprio s_sleep s_inst_prefetch s_sethalt s_ttracedata s_icache_inv s_dcache_inv "
-    "s_dcache_wb s_waitcnt_vscnt s_sched_barrier buffer_inv buffer_wbl2 buffer_gl0_inv s_set_gpr_idx_off"
-).split()
+HINTS = [
+    "s_nop",
+    "s_waitcnt",
+    "s_setprio",
+    "s_sleep",
+    "s_inst_prefetch",
+    "s_sethalt",
+    "s_ttracedata",
+    "s_icache_inv",
+    "s_dcache_inv",
+    "s_dcache_wb",
+    "s_waitcnt_vscnt",
+    "s_sched_barrier",
+    "buffer_inv",
+    "buffer_wbl2",
+    "buffer_gl0_inv",
+    "s_set_gpr_idx_off",
+]
 SCALAR_FORMS: dict[str, Callable[[State, Instruction], Step]] = {
     **{f"s_{name}_saveexec_b64": bind_saveexec for name in _COMBINE},
     "s_setreg_imm32_b32": bind_setreg,

@@ -114,6 +114,11 @@ class State:
                 self._mask = LaneMask.of(lanes)
         return self._mask
 
+    def saturate(self) -> np.ndarray | bool:
+        """MODE.FP16_OVFL: one bool where all waves agree, else bools [W, 1]."""
+        first = bool(self.fp16_overflow[0, 0])
+        return first if (self.fp16_overflow == first).all() else self.fp16_overflow
+
     def write_scalar(self, index: int, value: np.ndarray) -> None:
         """Write a scalar register [W, 1] of the waves that execute now."""
         if self.group is None:

@@ -62,7 +62,7 @@ class Trace:
         return (masks[:, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)).astype(bool)
 
     def lane(self, lane: int, kind: str = "f4") -> pd.DataFrame:
-        """One lane's written registers, step by step: instruction, register, hex, value as NumPy type `kind`."""
+        """What one lane's registers became, step by step; `kind` is the NumPy type to decode the value as."""
         import pandas as pd
 
         rows = []

@@ -99,12 +99,11 @@ def _operands(
         instruction.allow("clamp", "mul", "div", "op_sel")
         halves = _selected_halves(instruction, kinds, operation.results)
         readers = [
-            half or reader(state, instruction, operand, kind)
-            for half, operand, kind in zip(
-                (crosslane.half_reader(state, instruction, o, k, h) if h else None for o, k, h in zip(sources, kinds, halves, strict=True)),
-                sources, kinds, strict=True,
-            )
-        ]  # fmt: skip
+            crosslane.half_reader(state, instruction, operand, kind)
+            if high
+            else reader(state, instruction, operand, kind)
+            for operand, kind, high in zip(sources, kinds, halves, strict=True)
+        ]
         writers = [writer(state, instruction, r, k) for r, k in zip(results, operation.results, strict=True)]
     if "old" in operation.sources:
         kind = operation.results[0]
@@ -143,9 +142,4 @@ def _output_modifier(instruction: Instruction, operation: VectorOperation) -> Ca
 
 
 def _with_mode(state: State, function: Callable) -> Callable:
-    def call(*values: np.ndarray) -> np.ndarray:
-        saturate = state.fp16_overflow
-        first = bool(saturate.flat[0])
-        return function(*values, first if (saturate == first).all() else saturate)
-
-    return call
+    return lambda *values: function(*values, saturate=state.saturate())

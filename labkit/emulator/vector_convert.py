@@ -7,6 +7,7 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
+from labkit.emulator.rounding import saturate_half
 from labkit.emulator.vector import vector
 
 F16, F32, F64 = np.float16, np.float32, np.float64
@@ -49,12 +50,7 @@ for _byte in range(4):
 
 @vector("v_cvt_f16_f32", "f32 -> f16", mode=True)
 def _to_half(a: np.ndarray, saturate: np.ndarray | bool) -> np.ndarray:
-    """With MODE.FP16_OVFL a finite value that overflows gives the largest half; infinities stay."""
-    half = a.astype(F16)
-    if np.any(saturate):
-        overflow = np.isinf(half) & np.isfinite(a) & saturate
-        half = np.where(overflow, np.copysign(F16(65504), half), half)
-    return half
+    return saturate_half(a.astype(F16), saturate, a)
 
 
 def _pack(low: np.ndarray, high: np.ndarray) -> np.ndarray:

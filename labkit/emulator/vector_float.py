@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.emulator.rounding import flush, fused_multiply_add, fused_multiply_add64
+from labkit.emulator.rounding import flush, fused_multiply_add, fused_multiply_add64, saturate_half
 from labkit.emulator.vector import vector
 
 F32, F64 = np.float32, np.float64
@@ -36,11 +36,25 @@ def _signed_zero(result: np.ndarray, a: np.ndarray, b: np.ndarray, either: Calla
     return np.where(both, zero, result)
 
 
+ARITHMETIC: dict[str, Callable] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "subrev": lambda a, b: b - a,
+    "mul": np.multiply,
+}
+
+
+def half(function: Callable) -> Callable:
+    """A float16 function that heeds MODE.FP16_OVFL."""
+    return lambda *sources, saturate: saturate_half(function(*sources), saturate, *sources)
+
+
+for _name, _function in ARITHMETIC.items():
+    vector(f"v_{_name}_f32", "f32 f32 -> f32")(_function)
+    vector(f"v_{_name}_f64", "f64 f64 -> f64")(_function)
+    vector(f"v_{_name}_f16", "f16 f16 -> f16", mode=True)(half(_function))
+
 for _t in ("f32", "f64", "f16"):
-    vector(f"v_add_{_t}", f"{_t} {_t} -> {_t}")(np.add)
-    vector(f"v_sub_{_t}", f"{_t} {_t} -> {_t}")(np.subtract)
-    vector(f"v_subrev_{_t}", f"{_t} {_t} -> {_t}")(lambda a, b: b - a)
-    vector(f"v_mul_{_t}", f"{_t} {_t} -> {_t}")(np.multiply)
     vector(f"v_min_{_t}", f"{_t} {_t} -> {_t}")(_minimum)
     vector(f"v_max_{_t}", f"{_t} {_t} -> {_t}")(_maximum)
     vector(f"v_trunc_{_t}", f"{_t} -> {_t}")(np.trunc)
@@ -54,9 +68,9 @@ for _t in ("f32", "f64", "f16"):
 
 vector("v_fma_f32", "f32 f32 f32 -> f32")(fused_multiply_add)
 vector("v_fmac_f32", "f32 f32 old -> f32")(fused_multiply_add)
-vector("v_fmaak_f32 v_fmamk_f32", "f32 f32 f32 -> f32")(lambda a, b, c: fused_multiply_add(a, b, c))
-vector("v_fma_f16", "f16 f16 f16 -> h16")(fused_multiply_add)
-vector("v_fmac_f16", "f16 f16 old -> f16")(fused_multiply_add)
+vector("v_fmaak_f32 v_fmamk_f32", "f32 f32 f32 -> f32")(fused_multiply_add)
+vector("v_fma_f16", "f16 f16 f16 -> h16", mode=True)(half(fused_multiply_add))
+vector("v_fmac_f16", "f16 f16 old -> f16", mode=True)(half(fused_multiply_add))
 vector("v_fma_f64", "f64 f64 f64 -> f64")(fused_multiply_add64)
 vector("v_fmac_f64", "f64 f64 old -> f64")(fused_multiply_add64)
 vector("v_max3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: _maximum(_maximum(a, b), c))
