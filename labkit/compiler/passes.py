@@ -182,8 +182,8 @@ def parse_dump(text: str, final: str) -> list[Pass]:
     steps: list[tuple[str, str, str]] = []  # name, stage, scope
     states: list[str] = []  # the module before each step
     events = list(_EVENT.finditer(text))
-    ends = [event.start() for event in events[1:]] + [len(text)]
-    for event, end in zip(events, ends, strict=True):
+    ends = [event.start() for event in events] + [len(text)]
+    for event, end in zip(events, ends[1:], strict=True):
         header, mark, value = event.groups()
         if mark == "stage":
             stage = value

@@ -22,6 +22,11 @@ TARGETS = {
     "sm_90": ("cuda", 90, 32),
 }
 
+# What the system says of a folder that can't be written, is full, or is no folder at all.
+_UNWRITABLE = frozenset(
+    getattr(errno, name) for name in ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "ENOTDIR", "EEXIST")
+)
+
 
 def gpu_target(name: str) -> Any:
     """Triton's GPUTarget for a name such as "gfx942"; raises LabkitError for a name not in TARGETS."""
@@ -70,7 +75,7 @@ def cache_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in _UNWRITABLE:
             raise
         raise EnvironmentProblem(
             f"Triton can't write its cache ({error.strerror}: {error.filename}). "
