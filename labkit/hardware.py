@@ -138,13 +138,26 @@ _MI300X = {
     "fp8_gemm": Figure("FP8 matrix product, hipBLASLt", 1273, "TFLOP/s", _GEMM, "published"),
 }
 
-# The others have only what their FP8 format settles; more comes with a source, or not at all.
+# The others have only what a table that we read states; more comes with a source, or not at all.
 _OCP_FP8 = {"fp8_largest": Figure("largest FP8 value (e4m3fn)", 448, "", "OCP 8-bit floating point")}
+_MI350 = {
+    "xcds": Figure("accelerator dies (XCDs)", 8, "XCD", _ROCM_TABLES),
+    "compute_units_per_xcd": Figure("active compute units an XCD", 32, "CU", _ROCM_TABLES),
+    "compute_units": Figure("active compute units", 256, "CU", _ROCM_TABLES),
+    "wave_lanes": Figure("lanes of a wave", 64, "lane", _ROCM_TABLES),
+    "hbm_capacity": Figure("HBM3E capacity", 288, "GB", _ROCM_TABLES),
+    "infinity_cache_capacity": Figure("Infinity Cache", 256, "MB", _ROCM_TABLES),
+    "l2_capacity": Figure("L2 an XCD, private to it", 4, "MB", _ROCM_TABLES),
+    "l1_capacity": Figure("vector L1 a CU", 32, "KB", _ROCM_TABLES),
+    "lds_capacity": Figure("LDS a CU", 160, "KB", _ROCM_TABLES),
+    "vgpr_file": Figure("vector registers a CU", 512, "KB", _ROCM_TABLES),
+    **_OCP_FP8,
+}
 
 CHIPS: dict[str, Chip] = {
     "MI300X": Chip("MI300X", "AMD", "gfx942", "e4m3fnuz", _MI300X),
-    "MI350X": Chip("MI350X", "AMD", "gfx950", "e4m3fn", _OCP_FP8),
-    "MI355X": Chip("MI355X", "AMD", "gfx950", "e4m3fn", _OCP_FP8),
+    "MI350X": Chip("MI350X", "AMD", "gfx950", "e4m3fn", _MI350),
+    "MI355X": Chip("MI355X", "AMD", "gfx950", "e4m3fn", _MI350),
     "H100": Chip("H100", "NVIDIA", "sm_90", "e4m3fn", _OCP_FP8),
     "H200": Chip("H200", "NVIDIA", "sm_90", "e4m3fn", _OCP_FP8),
 }

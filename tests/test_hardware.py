@@ -10,8 +10,10 @@ from labkit.hardware import CHIPS, UnknownChip, chip, waves_per_simd
 MI300X = chip("MI300X")
 
 
-def test_compute_units_add_up():
-    assert MI300X["compute_units"] == MI300X["xcds"] * MI300X["compute_units_per_xcd"] == 304
+@pytest.mark.parametrize(("name", "units"), [("MI300X", 304), ("MI350X", 256), ("MI355X", 256)])
+def test_compute_units_add_up(name, units):
+    figures = chip(name)
+    assert figures["compute_units"] == figures["xcds"] * figures["compute_units_per_xcd"] == units
 
 
 @pytest.mark.parametrize("kind", ["fp8", "fp16", "fp32"])

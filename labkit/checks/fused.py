@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import ml_dtypes
 import numpy as np
 import torch
 
 from labkit.checks.exercise import Exercise, Mistake
 from labkit.checks.trial import Outcome, Trial, blank
+from labkit.errors import MemoryFault
 from labkit.kernels.fp8 import E4M3FN, E4M3FNUZ, Fp8Format, fp8_format
 
 _BLOCK = 1024
@@ -42,17 +45,15 @@ def _cast_trials(device: torch.device, random: np.random.Generator) -> list[Tria
     return [_cast_trial(n, fp8, device, random) for fp8 in formats for n in sizes]
 
 
-def _inputs(outcome: Outcome) -> tuple[np.ndarray, float, float]:
-    """x, scale and the largest value of a trial, in float64."""
+def _looks_like(outcome: Outcome, wrong_way: Callable[[np.ndarray, float, float], np.ndarray]) -> bool:
+    """Whether every finite result is that of `wrong_way`(x, scale, largest), to within one FP8 rounding."""
+    if outcome.error is not None:
+        return False
     x, scale = (outcome.trial.arguments[i].cpu().numpy().astype(np.float64) for i in (0, 1))
-    return x, float(scale[0]), float(outcome.trial.options["LARGEST"])
-
-
-def _looks_like(outcome: Outcome, wrong_way: np.ndarray) -> bool:
-    """Whether the finite results are those of `wrong_way`, to within one FP8 rounding."""
-    got = outcome.got[: wrong_way.size]
-    both = np.isfinite(got) & np.isfinite(wrong_way)
-    return outcome.error is None and bool(np.isclose(got, wrong_way, rtol=2.0**-4, atol=2.0**-9)[both].all())
+    told = wrong_way(x, float(scale[0]), float(outcome.trial.options["LARGEST"]))
+    got = outcome.got[: told.size]
+    both = np.isfinite(got) & np.isfinite(told)
+    return bool(np.isclose(got, told, rtol=2.0**-4, atol=2.0**-9)[both].all())
 
 
 def _nan_lost(outcome: Outcome) -> bool:
@@ -64,21 +65,16 @@ def _nan_made(outcome: Outcome) -> bool:
     return outcome.error is None and bool((np.isnan(outcome.got) & ~np.isnan(outcome.expected)).any())
 
 
-def _multiplied(outcome: Outcome) -> bool:
-    x, scale, largest = _inputs(outcome)
-    return _looks_like(outcome, np.clip(x * scale, -largest, largest))
+def _multiplied(x: np.ndarray, scale: float, largest: float) -> np.ndarray:
+    return np.clip(x * scale, -largest, largest)
 
 
-def _clamped_first(outcome: Outcome) -> bool:
-    x, scale, largest = _inputs(outcome)
-    return _looks_like(outcome, np.clip(np.clip(x, -largest, largest) / scale, -largest, largest))
+def _clamped_first(x: np.ndarray, scale: float, largest: float) -> np.ndarray:
+    return np.clip(np.clip(x, -largest, largest) / scale, -largest, largest)
 
 
-def _smaller_limit(outcome: Outcome) -> bool:
-    x, scale, largest = _inputs(outcome)
-    return largest > E4M3FNUZ.largest and _looks_like(
-        outcome, np.clip(x / scale, -E4M3FNUZ.largest, E4M3FNUZ.largest)
-    )
+def _smaller_limit(x: np.ndarray, scale: float, largest: float) -> np.ndarray:
+    return np.clip(x / scale, -E4M3FNUZ.largest, E4M3FNUZ.largest)
 
 
 saturate = Exercise(
@@ -89,25 +85,33 @@ saturate = Exercise(
     trials=_cast_trials,
     mistakes=(
         Mistake(
-            "the clamp swallowed NaN: tl.clamp, tl.minimum and tl.maximum drop it unless you pass "
-            "propagate_nan=tl.PropagateNan.ALL.",
-            _nan_lost,
-        ),
-        Mistake("the value is multiplied by scale; FP8 kernels divide by it.", _multiplied),
-        Mistake(
-            "x is clamped before the division; it is x / scale that must fit the format.", _clamped_first
-        ),
-        Mistake(
-            "240 is the limit of MI300X's e4m3fnuz; this result's format reaches 448. Use LARGEST.",
-            _smaller_limit,
+            "a lane behind the end read or wrote: pass mask=offsets < n to the load and to the store.",
+            lambda o: isinstance(o.error, MemoryFault) or (o.error is None and bool(o.overwritten.any())),
         ),
         Mistake(
             "a value beyond the format's range became NaN: clamp to -LARGEST and LARGEST before the cast.",
             _nan_made,
         ),
         Mistake(
-            "a lane at the end wrote outside the vector, or none wrote there: mask offsets < n.",
-            lambda o: o.error is None and bool(o.untouched.any() or o.overwritten.any()),
+            "the clamp swallowed NaN: tl.clamp, tl.minimum and tl.maximum drop it unless you pass "
+            "propagate_nan=tl.PropagateNan.ALL.",
+            _nan_lost,
+        ),
+        Mistake(
+            "some elements were never written: the mask or the offsets leave them out.",
+            lambda o: o.error is None and bool(o.untouched.any()),
+        ),
+        Mistake(
+            "the value is multiplied by scale; FP8 kernels divide by it.",
+            lambda o: _looks_like(o, _multiplied),
+        ),
+        Mistake(
+            "x is clamped before the division; clamp x / scale, which must fit.",
+            lambda o: _looks_like(o, _clamped_first),
+        ),
+        Mistake(
+            "240 is the limit of MI300X's e4m3fnuz; this result's format reaches 448. Use LARGEST.",
+            lambda o: _looks_like(o, _smaller_limit),
         ),
     ),
     hints=(

@@ -78,7 +78,7 @@ def run_trial(kernel: Any, trial: Trial) -> Outcome:
     try:
         with labkit.record() as launches:
             kernel[trial.grid](*trial.arguments, **trial.options)
-        got = trial.output.float().cpu().numpy().astype(np.float64)
+        got = trial.output.cpu().to(torch.float64).numpy()
     except Exception as error:  # an exception of the learner's kernel is an answer to explain
         nothing = np.zeros(0)
         return Outcome(trial, error, nothing, nothing, nothing.astype(bool))

@@ -1,0 +1,85 @@
+"""The machinery of the checks, without any launch: states, hints, wording, and that nothing is raised."""
+
+import numpy as np
+import pytest
+import torch
+
+from labkit.checks import hierarchy
+from labkit.checks.exercise import Exercise
+from labkit.checks.feedback import GOAL_MISSED, NOT_SOLVED, SOLVED, TRY_AGAIN, Feedback, GoalRow
+from labkit.checks.trial import Outcome, Trial, explain_error, name_index
+
+
+def make(**changes):
+    settings = {"title": "T", "asked": "do it", "trials": lambda device, random: [], "hints": ("a", "b", "c")}
+    return Exercise(**{**settings, **changes})
+
+
+def outcome(expected, got, poison=-7.0):
+    trial = Trial("n = 3", (1,), (), torch.zeros(1), expected, poison)
+    padded = np.concatenate([expected.ravel(), np.full(got.size - expected.size, poison)])
+    return Outcome(trial, None, got, padded, got != padded)
+
+
+def test_nothing_written_yet_costs_no_hint():
+    exercise = make()
+    feedback = exercise.check(None)
+    assert feedback.status == NOT_SOLVED
+    assert feedback.hint == ""
+    assert exercise.check(3).hint == "a"
+
+
+def test_each_failure_shows_a_further_hint_and_the_last_stays():
+    exercise = make()
+    assert [exercise.check(torch.add).hint for _ in range(5)] == ["a", "b", "c", "c", "c"]
+
+
+@pytest.mark.parametrize("answer", [3, "kernel", torch.zeros(3), lambda x: x, torch.add, object()])
+def test_what_is_no_kernel_is_said(answer):
+    feedback = make().check(answer)
+    assert feedback.status == TRY_AGAIN
+    assert "@triton.jit" in repr(feedback)
+
+
+def test_a_check_that_breaks_is_feedback():
+    class Broken:
+        @property
+        def __class__(self):
+            raise RuntimeError("boom")
+
+    assert "boom" in repr(make().check(Broken()))
+
+
+def test_the_shipped_exercise_starts_unsolved():
+    assert hierarchy.masked_tail.check(None).status == NOT_SOLVED
+
+
+def test_places_in_words():
+    two = outcome(np.zeros((2, 3)), np.zeros(8))
+    assert name_index(two, 4) == "index (1, 1)"
+    assert name_index(two, 6) == "1 past the end of the result"
+    assert name_index(outcome(np.zeros(3), np.zeros(4)), 2) == "index 2"
+
+
+def test_untouched_and_overwritten():
+    one = outcome(np.array([1.0, 2.0, -7.0]), np.array([1.0, -7.0, 5.0, 6.0]))
+    assert one.untouched.tolist() == [False, True, False, False]
+    assert one.overwritten.tolist() == [False, False, True, True]
+    assert one.first == 1
+
+
+def test_an_error_without_a_line_is_one_sentence():
+    assert explain_error(ValueError("first\nsecond")) == (("what came", "ValueError: first"),)
+    assert explain_error(ValueError()) == (("what came", "ValueError: no message"),)
+
+
+@pytest.mark.parametrize("status", [NOT_SOLVED, TRY_AGAIN, GOAL_MISSED, SOLVED])
+def test_panel_says_the_same_in_text_and_html(status):
+    goals = (GoalRow("width", "16 bytes", "4 bytes <b>", False),)
+    feedback = Feedback("Mask & tail", status, (("yours", "<1>"),), goals, "look < there", 2)
+    text, html = repr(feedback), feedback._repr_html_()
+    assert status in text and status in html
+    assert "hint 2 of 3: look < there" in text and "Hint 2 of 3" in html
+    assert "&lt;1&gt;" in html and "4 bytes &lt;b&gt;" in html and "Mask &amp; tail" in html
+    assert "not reached" in text and "not reached" in html
+    assert feedback.solved == (status == SOLVED)
