@@ -132,7 +132,7 @@ def sdwa_sources(
     state: State, instruction: Instruction, sources: Sequence[Operand], kinds: Sequence[str]
 ) -> list[Reader]:
     """Readers that take a byte or a half of a register (SDWA), zero- or sign-extended."""
-    instruction.allow(*_SDWA_NAMES)
+    instruction.allow(*_SDWA_NAMES, "clamp")
     readers = []
     for number, (operand, kind) in enumerate(zip(sources, kinds, strict=True)):
         selector = instruction.modifiers.get(f"src{number}_sel", "DWORD")

@@ -165,7 +165,7 @@ def _atomic(state, instruction, context, record, find, name, source, target) -> 
             operation.size,
             active,
             lambda allocation, offsets, lanes: operation.apply(
-                allocation.bytes, offsets, [word[lanes] for word in words]
+                allocation.words.view(np.uint8), offsets, [word[lanes] for word in words]
             ),
         )
         record(addresses, operation.size, mask.lanes if active is None else active)

@@ -174,7 +174,7 @@ def _bind_atomic(state: State, instruction: Instruction, name: str, returns: str
             operation.size,
             None if mask.full else mask.lanes,
             lambda allocation, offsets, lanes: operation.apply(
-                allocation.bytes, offsets, [word[lanes] for word in words]
+                allocation.words.view(np.uint8), offsets, [word[lanes] for word in words]
             ),
         )
         if target is not None:
@@ -199,6 +199,27 @@ def bind_permute(state: State, instruction: Instruction) -> Step:
         value = np.take_along_axis(state.v[source.index], lane, axis=1)
         active = np.take_along_axis(mask.lanes, lane, axis=1)
         store(state.v[target.index], np.where(active, value, np.uint32(0)), mask)
+
+    return step
+
+
+def bind_forward_permute(state: State, instruction: Instruction) -> Step:
+    """ds_permute_b32: each lane sends to the lane that its address register names; unsent lanes get 0.
+
+    Of several senders to one lane the highest wins, as the lanes are served in order.
+    """
+    instruction.allow("offset")
+    target, address, source = instruction.operands
+    offset = np.uint32(int(instruction.modifiers.get("offset", "0"), 0))
+    where = reader(state, instruction, address, "u32")
+
+    def step() -> None:
+        mask = state.lane_mask()
+        lane = np.broadcast_to(((where() + offset) >> np.uint32(2)) & np.uint32(63), mask.lanes.shape)
+        received = np.zeros(mask.lanes.shape, np.uint32)
+        wave, sender = np.nonzero(mask.lanes)
+        received[wave, lane[wave, sender]] = state.v[source.index][wave, sender]
+        store(state.v[target.index], received, mask)
 
     return step
 

@@ -25,8 +25,8 @@ from labkit.emulator import (  # noqa: F401  # noqa: F401  (each fills the table
 from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.faults import describe_global, describe_lds
-from labkit.emulator.global_memory import Context, bind_global, bind_scalar_load
-from labkit.emulator.lds import LdsOutOfRange, bind_lds, bind_permute, bind_swizzle
+from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
+from labkit.emulator.lds import LdsOutOfRange, bind_forward_permute, bind_lds, bind_permute, bind_swizzle
 from labkit.emulator.memory import Memory, OutOfRange
 from labkit.emulator.operands import EXEC, VCC, Register
 from labkit.emulator.program import Instruction, Program, branch_target
@@ -51,6 +51,7 @@ _SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
     **scalar_forms.SCALAR_FORMS,
     **matrix.MATRIX,
     "ds_bpermute_b32": bind_permute,
+    "ds_permute_b32": bind_forward_permute,
     "ds_swizzle_b32": bind_swizzle,
 }
 _CONDITIONS: dict[str, Callable[[State], np.ndarray]] = {
@@ -63,6 +64,24 @@ _CONDITIONS: dict[str, Callable[[State], np.ndarray]] = {
 }
 _CONTROL = {*_CONDITIONS, "s_branch", "s_endpgm", "s_barrier"}
 _ENDED = -1
+
+
+def bind(state: State, instruction: Instruction, context: Context, record: Recorder) -> Step:
+    """The step that executes one instruction on `state`. Raises UnsupportedInstruction for an unknown one."""
+    operation = instruction.operation
+    if operation in _SPECIAL:
+        return _SPECIAL[operation](state, instruction)
+    if operation in VECTOR:
+        return bind_vector(state, instruction)
+    if operation in SCALAR:
+        return bind_scalar(state, instruction)
+    if operation.startswith("s_load_dword"):
+        return bind_scalar_load(state, instruction, context)
+    if operation.startswith(("global_", "flat_", "buffer_")):
+        return bind_global(state, instruction, context, record)
+    if operation.startswith("ds_"):
+        return bind_lds(state, instruction)
+    raise instruction.refuse("this instruction is not implemented")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +109,10 @@ class Machine:
     def _bind_block(self, number: int) -> list[tuple[Instruction, Step]]:
         block = self.program.blocks[number]
         return [
-            (instruction, self._bind(instruction, block.first + offset))
+            (instruction, bind(self.state, instruction, self.context, self._recorder(block.first + offset)))
             for offset, instruction in enumerate(block.instructions)
             if instruction.operation not in _CONTROL
         ]
-
-    def _bind(self, instruction: Instruction, index: int) -> Step:
-        operation = instruction.operation
-        if operation in _SPECIAL:
-            return _SPECIAL[operation](self.state, instruction)
-        if operation in VECTOR:
-            return bind_vector(self.state, instruction)
-        if operation in SCALAR:
-            return bind_scalar(self.state, instruction)
-        if operation.startswith("s_load_dword"):
-            return bind_scalar_load(self.state, instruction, self.context)
-        if operation.startswith(("global_", "flat_", "buffer_")):
-            return bind_global(self.state, instruction, self.context, self._recorder(index))
-        if operation.startswith("ds_"):
-            return bind_lds(self.state, instruction)
-        raise instruction.refuse("this instruction is not implemented")
 
     def _recorder(self, index: int) -> Callable[[np.ndarray, int, np.ndarray], None]:
         def record(addresses: np.ndarray, size: int, lanes: np.ndarray) -> None:

@@ -22,19 +22,23 @@ from labkit.emulator.rounding import FP8_FORMATS, fp8_values
 from labkit.emulator.state import LANES, State
 
 Step = Callable[[], None]
-_FORM = re.compile(r"v_mfma_f32_(\d+)x(\d+)x(\d+)_?(f16|bf16|f32|fp8_fp8|fp8_bf8|bf8_fp8|bf8_bf8)(?:_1k)?")
+_FORM = re.compile(
+    r"v_mfma_f32_(\d+)x(\d+)x(\d+)_?(f16|bf16|f32|xf32|fp8_fp8|fp8_bf8|bf8_fp8|bf8_bf8)(?:_1k)?"
+)
 
 
 def _elements(state: State, operand: Register, kind: str, per_lane: int) -> Callable[[], np.ndarray]:
     """A function that gives a lane's `per_lane` values of an input as float32 [W, 64, per_lane]."""
     file = getattr(state, operand.file)
-    size = {"f32": 4, "f16": 2, "bf16": 2}.get(kind, 1)
+    size = {"f32": 4, "xf32": 4, "f16": 2, "bf16": 2}.get(kind, 1)
     count = per_lane * size // 4
 
     def read() -> np.ndarray:
         words = np.ascontiguousarray(np.moveaxis(file[operand.index : operand.index + count], 0, -1))
         if kind == "f32":
             return words.view(np.float32)
+        if kind == "xf32":
+            return _to_xf32(words)
         if kind == "f16":
             return words.view(np.float16).astype(np.float32)
         if kind == "bf16":
@@ -42,6 +46,13 @@ def _elements(state: State, operand: Register, kind: str, per_lane: int) -> Call
         return fp8_values(FP8_FORMATS[state.fnuz][kind])[words.view(np.uint8)]
 
     return read
+
+
+def _to_xf32(words: np.ndarray) -> np.ndarray:
+    """float32 bits rounded to the 10 fraction bits of xf32, to nearest even: a choice, AMD names none."""
+    rounded = words + np.uint32(0xFFF) + ((words >> np.uint32(13)) & np.uint32(1))
+    finite = (words & np.uint32(0x7F800000)) != np.uint32(0x7F800000)
+    return np.where(finite, rounded & np.uint32(0xFFFFE000), words).view(np.float32)
 
 
 def result_rows(size: int) -> np.ndarray:
@@ -116,6 +127,8 @@ _SHAPES = [
     "16x16x16bf16_1k",
     "32x32x8bf16_1k",
     "16x16x4_f32",
+    "16x16x8_xf32",
+    "32x32x4_xf32",
     "32x32x2_f32",
     "16x16x4f32",
     "32x32x2f32",

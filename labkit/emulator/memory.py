@@ -18,24 +18,33 @@ class Allocation:
     name: str
     base: int
     bytes: np.ndarray  # uint8
-    words: np.ndarray  # the same memory as uint32, the last 1 to 3 bytes left out
+    words: np.ndarray  # the same memory as uint32, the last word whole
 
     @classmethod
     def at(cls, name: str, address: int, nbytes: int) -> Allocation:
         """The `nbytes` bytes of this process's memory that begin at `address`."""
-        buffer = (ctypes.c_uint8 * nbytes).from_address(address)
-        return cls.of(name, np.frombuffer(buffer, np.uint8), address)
+        # Allocators hand out whole words, so the word that holds the last byte may be touched.
+        whole = -(-nbytes // 4) * 4
+        buffer = np.frombuffer((ctypes.c_uint8 * whole).from_address(address), np.uint8)
+        return cls(name, address, buffer[:nbytes], buffer.view(np.uint32))
 
     @classmethod
-    def of(cls, name: str, data: np.ndarray, address: int | None = None) -> Allocation:
-        """The memory of a uint8 array."""
-        base = data.ctypes.data if address is None else address
-        return cls(name, base, data, data[: data.size // 4 * 4].view(np.uint32))
+    def of(cls, name: str, data: np.ndarray) -> Allocation:
+        """The memory of a uint8 array whose size is a multiple of 4."""
+        return cls(name, data.ctypes.data, data, data.view(np.uint32))
 
     @property
     def end(self) -> int:
         """The first address after the range."""
         return self.base + self.bytes.size
+
+    def end_for(self, size: int) -> int:
+        """Where an access of `size` bytes must end.
+
+        Triton changes a 16-bit element atomically through the 32-bit word that holds it, which for the last
+        element may reach past the tensor: that is the compiler's doing, not a fault of the kernel.
+        """
+        return self.base + 4 * self.words.size if size == 4 else self.end
 
 
 class OutOfRange(Exception):
@@ -64,7 +73,7 @@ class Memory:
             return
         low, high = int(considered.min()), int(considered.max())
         found = self.find(low)
-        if found is not None and high + size <= found.end:
+        if found is not None and high + size <= found.end_for(size):
             yield found, lanes
             return
         lanes = np.ones(addresses.shape, bool) if lanes is None else lanes
@@ -75,7 +84,8 @@ class Memory:
             if index < 0:
                 continue
             allocation = self.allocations[index]
-            here = lanes & (which == index) & (addresses + np.uint64(size) <= np.uint64(allocation.end))
+            last = np.uint64(allocation.end_for(size) - size)
+            here = lanes & (which == index) & (addresses <= last)
             inside |= here
             parts.append((allocation, here))
         if (lanes & ~inside).any():

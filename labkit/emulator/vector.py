@@ -35,6 +35,8 @@ class VectorOperation:
 
 
 VECTOR: dict[str, VectorOperation] = {}
+# Integer operation -> what it does with `clamp`, which saturates instead of wrapping around.
+CLAMPED: dict[str, Callable] = {}
 
 
 def vector(names: str, signature: str, *, mode: bool = False) -> Callable[[Callable], Callable]:
@@ -56,7 +58,9 @@ def bind_vector(state: State, instruction: Instruction) -> Step:
     function = operation.function
     if operation.mode:
         function = _with_mode(state, function)
-    if modifier := _output_modifier(instruction, operation):
+    if "clamp" in instruction.modifiers and instruction.operation in CLAMPED:
+        function = CLAMPED[instruction.operation]
+    elif modifier := _output_modifier(instruction, operation):
         inner = function
         function = lambda *values: modifier(inner(*values))  # noqa: E731
     if len(writers) == 1:

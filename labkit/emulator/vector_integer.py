@@ -5,10 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from labkit.emulator.state import join
-from labkit.emulator.vector import vector
+from labkit.emulator.vector import CLAMPED, vector
 
 U32, I32, U64 = np.uint32, np.int32, np.uint64
 _31, _63, _15 = U32(31), U64(63), np.uint16(15)
+
+
+def _saturating_add(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    total = a + b
+    return np.where(total < a, np.iinfo(total.dtype).max, total).astype(total.dtype)
+
+
+def _saturating_subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.maximum(a, b) - b
+
+
+for _name in ("u32", "u16"):
+    CLAMPED[f"v_add_{_name}"] = _saturating_add
+    CLAMPED[f"v_sub_{_name}"] = _saturating_subtract
+    CLAMPED[f"v_subrev_{_name}"] = lambda a, b: _saturating_subtract(b, a)
 
 
 def low(value: np.ndarray) -> np.ndarray:
@@ -46,12 +61,12 @@ vector("v_lshrrev_b16", "u16 u16 -> u16")(lambda n, a: a >> (n & _15))
 vector("v_ashrrev_i16", "u16 i16 -> i16")(lambda n, a: a >> (n & _15).view(np.int16))
 vector("v_add_u16", "u16 u16 -> u16")(np.add)
 vector("v_sub_u16", "u16 u16 -> u16")(np.subtract)
+vector("v_subrev_u16", "u16 u16 -> u16")(lambda a, b: b - a)
 vector("v_mul_lo_u16", "u16 u16 -> u16")(np.multiply)
 vector("v_mul_lo_u32", "u32 u32 -> u32")(np.multiply)
-vector("v_min_u32", "u32 u32 -> u32")(np.minimum)
-vector("v_max_u32", "u32 u32 -> u32")(np.maximum)
-vector("v_min_i32", "i32 i32 -> i32")(np.minimum)
-vector("v_max_i32", "i32 i32 -> i32")(np.maximum)
+for _t in ("u16", "i16", "u32", "i32"):
+    vector(f"v_min_{_t}", f"{_t} {_t} -> {_t}")(np.minimum)
+    vector(f"v_max_{_t}", f"{_t} {_t} -> {_t}")(np.maximum)
 vector("v_min3_i32", "i32 i32 i32 -> i32")(lambda a, b, c: np.minimum(np.minimum(a, b), c))
 vector("v_max3_i32", "i32 i32 i32 -> i32")(lambda a, b, c: np.maximum(np.maximum(a, b), c))
 vector("v_min3_u32", "u32 u32 u32 -> u32")(lambda a, b, c: np.minimum(np.minimum(a, b), c))
