@@ -95,7 +95,8 @@ def test_other_parameters_become_a_sentence():
     assert "TypeError" in dict(feedback.lines)["what came"]
 
 
-def test_an_endless_kernel_comes_back():
+def test_an_endless_kernel_comes_back(monkeypatch):
+    monkeypatch.setattr("labkit.emulator.machine.BLOCK_BUDGET", 5000)
     feedback = hierarchy.masked_tail.check(tail.never_ends)
     assert feedback.status == TRY_AGAIN
     assert "EndlessKernel" in dict(feedback.lines)["what came"]
