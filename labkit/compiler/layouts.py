@@ -41,9 +41,10 @@ class Blocked:
         return tuple(prod(size) for size in sizes)
 
     def copies(self, shape: tuple[int, ...]) -> int:
-        """How many places keep each element of a tensor of this shape."""
+        """How many lanes keep each element of a tensor of this shape."""
         self._check(shape)
-        return prod(max(1, tile // size) for tile, size in zip(self.tile, shape, strict=True))
+        places = zip(self.size_per_thread, self.tile, shape, strict=True)
+        return prod(max(1, tile // max(size, length)) for size, tile, length in places)
 
     def owners(self, shape: tuple[int, ...]) -> Owners:
         """The owner of each element of a tensor of this shape; the lowest one where there are several.
@@ -64,11 +65,12 @@ class Blocked:
             wave.append(position // (size * lanes) % waves)
             repeat.append(position // (size * lanes * waves))
         repeats = [-(-size // tile) for size, tile in zip(shape, self.tile, strict=True)]
-        within = self._number(register, self.size_per_thread)
+        # Registers that would only hold copies are not there in the machine code.
+        kept = [min(pair) for pair in zip(self.size_per_thread, shape, strict=True)]
         return Owners(
             wave=self._number(wave, self.warps_per_cta),
             lane=self._number(lane, self.threads_per_warp),
-            register=within + prod(self.size_per_thread) * self._number(repeat, repeats),
+            register=self._number(register, kept) + prod(kept) * self._number(repeat, repeats),
         )
 
     def owner(self, *index: int, shape: tuple[int, ...]) -> tuple[int, int, int]:

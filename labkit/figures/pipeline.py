@@ -99,7 +99,8 @@ def stage_timeline(passes: pd.DataFrame, *, title: str = "") -> Picture:
     axes.invert_yaxis()
     _line_axis(axes)
     axes.set_title(title or "What each compiler pass changed", fontsize=_TEXT_POINTS + 2, loc="left")
-    figure.legend(loc="outside lower center", fontsize=_TEXT_POINTS, ncols=1, frameon=False)
+    if len(changed):
+        figure.legend(loc="outside lower center", fontsize=_TEXT_POINTS, ncols=1, frameon=False)
     return figure
 
 

@@ -41,7 +41,9 @@ def test_by_hand():
     assert layout.owner(16, 0, shape=shape) == (0, 0, 16)
     assert layout.owner(31, 255, shape=shape) == (3, 63, 31)
     assert layout.copies(shape) == 1
-    assert layout.copies((16, 1)) == 128
+    assert layout.copies((16, 1)) == 16
+    assert layout.owner(15, 0, shape=(32, 1)) == (3, 48, 0)
+    assert layout.owner(16, 0, shape=(32, 1)) == (0, 0, 1)
 
 
 @pytest.mark.parametrize("shape", [(16,), (16, 24), (0, 16), (16, 16, 16)])
@@ -72,7 +74,9 @@ def split(draw, rank, bits):
 def lowest_owners(linear, shape):
     """(wave, lane, register) of each element by the bases of a linear layout; the lowest of several."""
     found = {}
-    levels = (linear.warp_bases, linear.lane_bases, linear.reg_bases)
+    # Triton 3.9 leaves out the registers that only hold copies (a base of zeros), earlier ones list them.
+    registers = [base for base in linear.reg_bases if any(base)]
+    levels = (linear.warp_bases, linear.lane_bases, registers)
     for place in np.ndindex(*(2 ** len(bases) for bases in levels)):
         index = np.zeros(len(shape), dtype=int)
         for number, bases in zip(place, levels, strict=True):

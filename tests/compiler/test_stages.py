@@ -88,7 +88,8 @@ def test_amd_targets(target):
     compiled = labkit.compile(sample.add_kernel, *args, target=target, **kwargs)
     assert compiled.target == target
     assert list(compiled.stages) == ["ttir", "ttgir", "llir", "amdgcn", "hsaco"]
-    assert f"amdgcn-amd-amdhsa--{target}" in compiled.stages["amdgcn"]
+    # Triton 3.9 writes the first part of the name in another way; the chip stands at its end in all.
+    assert compiled.stages["amdgcn"].splitlines()[0].endswith(f'-{target}"')
     assert compiled.stages["hsaco"].startswith(b"\x7fELF")
     assert compiled.occupancy == (16 if target == "gfx1100" else 8)
 
