@@ -15,10 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from labkit import machine
+from labkit.runtime import TRITON_NEWEST, TRITON_OLDEST
 
 GIB = 2**30
-# Both ends are tested; see constraints.txt for the pair that most tests run with.
-TRITON_RANGE = ((3, 6), (3, 9))
 PYTHON_RANGE = ((3, 10), (3, 13))
 NOTEBOOK_PACKAGES = ("ipykernel", "jupyterlab", "matplotlib", "nbconvert", "pandas", "papermill")
 
@@ -64,12 +63,12 @@ def check_torch(found: str | None) -> Finding:
 
 def check_triton(found: str | None, wanted: str | None) -> Finding:
     """Triton is installed and within the supported range; `wanted` is what torch asks for."""
-    low, high = ("{}.{}".format(*end) for end in TRITON_RANGE)
+    low, high = ("{}.{}".format(*end) for end in (TRITON_OLDEST, TRITON_NEWEST))
     repair = f"pip install '{wanted or 'triton==3.7.1'}'"
     if found is None:
         return Finding("Triton", "fail", "not installed", repair)
     numbers = re.match(r"(\d+)\.(\d+)", found)
-    if numbers and TRITON_RANGE[0] <= (int(numbers[1]), int(numbers[2])) <= TRITON_RANGE[1]:
+    if numbers and TRITON_OLDEST <= (int(numbers[1]), int(numbers[2])) <= TRITON_NEWEST:
         return Finding("Triton", "ok", found)
     repair = f"take a torch whose Triton is {low} to {high}, such as torch 2.10 to 2.13"
     return Finding("Triton", "fail", f"{found}, outside {low} to {high}", repair)

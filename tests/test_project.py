@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from labkit import doctor
+from labkit.runtime import TRITON_NEWEST, TRITON_OLDEST
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -36,10 +37,10 @@ def test_each_direct_dependency_has_a_tested_version():
     assert {_name(requirement) for requirement in wanted} - pinned == set()
 
 
-def test_doctor_and_pyproject_state_the_same_ranges():
-    (low, high) = doctor.PYTHON_RANGE
+def test_code_and_pyproject_state_the_same_ranges():
+    low, high = doctor.PYTHON_RANGE
     assert PROJECT["requires-python"] == f">={low[0]}.{low[1]},<{high[0]}.{high[1] + 1}"
-    (low, high) = doctor.TRITON_RANGE
+    low, high = TRITON_OLDEST, TRITON_NEWEST
     expected = f"triton>={low[0]}.{low[1]},<{high[0]}.{high[1] + 1}"
     assert expected in PROJECT["optional-dependencies"]["torch"]
 

@@ -85,7 +85,7 @@ END
 
 install() {
     write_constraints
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    "$venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check \
         --constraint "$scratch/constraints.txt" "$@" || fail \
         "pip could not install what labkit needs (its own message is above)." \
         "Check the network and the free disk space, then run the same command again."
