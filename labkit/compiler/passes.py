@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html
 import os
 import re
@@ -12,12 +11,12 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.compiler import triton_api
+from labkit.compiler.diff import diff_html, unified_diff
 from labkit.compiler.passes_text import DESCRIPTIONS
 from labkit.errors import LabkitError
 
@@ -37,9 +36,6 @@ _HEADER = re.compile(
 )
 # Where each operation came from: noise in a diff. One pair of brackets may stand inside another.
 _LOCATION = re.compile(r" loc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|^#loc\d* = .*\n", re.MULTILINE)
-_VALUE = re.compile(r"%[\w$.-]+(?::\d+)?(?:#\d+)?")
-_ALIAS = re.compile(r"^(#\w+) = (.+)$")
-_ALIAS_USE = re.compile(r"#[A-Za-z_]\w*")
 _DEBUG = re.compile(r",? !dbg !\d+|^!(?:\d+|llvm\.dbg\S*) = .*\n|^ *#dbg_.*\n|^#di_\w+ = .*\n", re.MULTILINE)
 
 
@@ -75,37 +71,11 @@ class Pass:
         Printing numbers values and layouts anew each time (%12, #blocked1), so a line that differs in
         such names only counts as the same, unless no other line differs.
         """
-        before, after = self.before.splitlines(), self.after.splitlines()
-        if before == after:
-            return ""
-        keys = _keys(before), _keys(after)
-        return "\n".join(_unified(before, after, *(keys if keys[0] != keys[1] else (before, after)), context))
+        return unified_diff(self.before, self.after, context)
 
     def _repr_html_(self) -> str:
-        return diff_html(self)
-
-
-def _keys(lines: list[str]) -> list[str]:
-    """The lines without value names, and with each layout's definition in place of its name."""
-    layouts = dict(match.groups() for line in lines if (match := _ALIAS.match(line)))
-    return [_VALUE.sub("%", _ALIAS_USE.sub(lambda use: layouts.get(use[0], use[0]), line)) for line in lines]
-
-
-def _unified(
-    before: list[str], after: list[str], before_keys: list[str], after_keys: list[str], context: int
-) -> Iterator[str]:
-    """difflib.unified_diff, but lines are compared by their keys and shown as they are."""
-    yield from ("--- before", "+++ after")
-    matcher = difflib.SequenceMatcher(None, before_keys, after_keys)
-    for group in matcher.get_grouped_opcodes(context):
-        (_, first, _, start, _), (_, _, last, _, stop) = group[0], group[-1]
-        yield f"@@ -{first + 1},{last - first} +{start + 1},{stop - start} @@"
-        for tag, i1, i2, j1, j2 in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in after[j1:j2])
-            else:
-                yield from (f"-{line}" for line in before[i1:i2])
-                yield from (f"+{line}" for line in after[j1:j2])
+        title = f"<b>{self.number}. {html.escape(self.name)}</b> ({self.stage})"
+        return diff_html(self.diff(), f"{title} {html.escape(self.description)}")
 
 
 def trace_passes(compiled_kernel: Any) -> list[Pass]:
@@ -225,27 +195,3 @@ def pass_table(passes: list[Pass]) -> pd.DataFrame:
         )
     columns = ["number", "stage", "name", "scope", "changed", "lines_added", "lines_removed", "description"]
     return pd.DataFrame(rows, columns=columns)
-
-
-# Added and removed lines differ by their sign, too. The see-through tints suit a light and a dark page.
-_TINTS = {"+": "rgba(0,114,178,0.22)", "-": "rgba(213,94,0,0.22)", "@": "rgba(128,128,128,0.18)"}
-
-
-def diff_html(step: Pass, max_lines: int = 400) -> str:
-    """The change of one pass as static HTML: title, sentence, and at most `max_lines` lines of its diff."""
-    lines = step.diff().splitlines()[2:]
-    shown = "".join(_line_html(line) for line in lines[:max_lines]) or "<div>No change.</div>"
-    if len(lines) > max_lines:
-        shown += f"<div>{len(lines) - max_lines} more lines: see .diff()</div>"
-    title = f"<b>{step.number}. {html.escape(step.name)}</b> ({step.stage})"
-    return (
-        f"<div><p>{title} {html.escape(step.description)}</p>"
-        '<div tabindex="0" style="font-family:monospace;white-space:pre;overflow:auto;max-height:30em;'
-        f'line-height:1.35">{shown}</div></div>'
-    )
-
-
-def _line_html(line: str) -> str:
-    tint = _TINTS.get(line[:1])
-    style = f' style="background:{tint}"' if tint else ""
-    return f"<div{style}>{html.escape(line) or '&nbsp;'}</div>"

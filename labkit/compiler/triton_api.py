@@ -48,6 +48,8 @@ def compile_for(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], targ
     The note says which configuration of an autotuned kernel was taken; else it is empty. Compile errors
     pass through as Triton raised them.
     """
+    # As labkit.start() does: Triton 3.9 warns where this is unset, and 3.10 has another default.
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     function, kwargs, note = _unwrap(kernel, args, kwargs)
     with _active_driver(_TargetDriver(target)), cache_errors():
         # warmup is run() without the launch, so specialization cannot differ from a launch's.

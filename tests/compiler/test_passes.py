@@ -7,7 +7,8 @@ import time
 import pytest
 
 from labkit.compiler import passes, triton_api
-from labkit.compiler.passes import Pass, diff_html, parse_dump, pass_table
+from labkit.compiler.diff import diff_html
+from labkit.compiler.passes import Pass, parse_dump, pass_table
 from labkit.errors import LabkitError
 
 
@@ -148,7 +149,7 @@ def test_diff_shows_names_where_nothing_else_changed():
 
 def test_html_is_escaped_and_bounded():
     step = make(["a"], [f"tensor<{i}> & more" for i in range(1000)])
-    page = diff_html(step, max_lines=50)
+    page = diff_html(step.diff(), "title", max_lines=50)
     assert "tensor&lt;0&gt; &amp; more" in page
     assert "tensor<" not in page
     assert "952 more lines" in page
