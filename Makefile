@@ -6,6 +6,8 @@ FORCE ?=
 
 READY := $(VENV)/.labkit-ready
 BIN := $(VENV)/bin/python
+# In a container one is often root, and Jupyter then wants to be told that this is meant.
+AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 LINTED := labkit tests tools lessons
 
 .DEFAULT_GOAL := help
@@ -26,7 +28,7 @@ test: $(READY) ## run the tests
 	$(BIN) -m pytest
 
 lab: $(READY) ## open JupyterLab on notebooks/
-	$(BIN) -m jupyterlab --notebook-dir=notebooks
+	$(BIN) -m jupyterlab --notebook-dir=notebooks $(AS_ROOT)
 
 notebooks: $(READY) ## regenerate notebooks/ from lessons/; CHECK=1 only compares, FORCE=1 executes all again
 	$(BIN) tools/notebooks.py $(if $(CHECK),--check) $(if $(FORCE),--force)
