@@ -86,7 +86,7 @@ class Exercise:
             lines += [
                 ("expected", _in_words(outcome.expected[index], outcome)),
                 ("yours", _in_words(outcome.got[index], outcome)),
-                ("first at", f"{name_index(outcome, index)}; {outcome.wrong.sum()} elements are wrong"),
+                ("first at", f"{name_index(outcome, index)}; elements that are wrong: {outcome.wrong.sum()}"),
             ]
         return self._retry(tuple(lines) + _cause(self.mistakes, outcome))
 
@@ -102,7 +102,7 @@ class Exercise:
                 rows.append(GoalRow(goal.quantity, goal.wanted, came, reached))
                 missed = missed or (None if reached else outcome)
         if missed is None:
-            tried = ", ".join(outcome.trial.label for outcome in outcomes)
+            tried = "; ".join(outcome.trial.label for outcome in outcomes)
             return Feedback(self.title, SOLVED, (("tried", tried),), tuple(rows))
         lines = (("task", self.asked), ("tried", missed.trial.label), *_cause(self.goal_mistakes, missed))
         return self._retry(lines, GOAL_MISSED, tuple(rows))

@@ -29,7 +29,7 @@ def _rows_trial(rows: int, device: torch.device, random: np.random.Generator) ->
     out = blank(rows * _BLOCK, torch.float32, device, _POISON)
     inputs = [torch.from_numpy(values).to(device) for values in (pool, starts, lengths)]
     return Trial(
-        label=f"{rows} rows, the shortest of {lengths.min()} and the longest of {lengths.max()} elements",
+        label=f"rows of {', '.join(map(str, lengths))} elements",
         grid=(rows,),
         arguments=(*inputs, out),
         options={"BLOCK": _BLOCK},

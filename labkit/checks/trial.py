@@ -79,13 +79,21 @@ def run_trial(kernel: Any, trial: Trial) -> Outcome:
         with labkit.record() as launches:
             kernel[trial.grid](*trial.arguments, **trial.options)
         got = trial.output.cpu().to(torch.float64).numpy()
-    except Exception as error:  # an exception of the learner's kernel is an answer to explain
+    except Exception as raised:  # an exception of the learner's kernel is an answer to explain
+        error = _about_parameters(kernel, trial) if "dynamic_func" in str(raised) else raised
         nothing = np.zeros(0)
         return Outcome(trial, error, nothing, nothing, nothing.astype(bool))
     flat = trial.expected.ravel()
     expected = np.concatenate([flat, np.full(got.size - flat.size, trial.poison)])
     wrong = ~np.isclose(got, expected, rtol=trial.rtol, atol=trial.atol, equal_nan=True)
     return Outcome(trial, None, got, expected, wrong, launches[-1] if launches else None)
+
+
+def _about_parameters(kernel: Any, trial: Trial) -> TypeError:
+    """In place of what Triton says of its own binding function when the arguments don't fit."""
+    taken = ", ".join(getattr(kernel, "arg_names", ()))
+    given = f"{len(trial.arguments)} arguments and " + ", ".join(trial.options)
+    return TypeError(f"the kernel takes ({taken}), but it is launched with {given}")
 
 
 def name_index(outcome: Outcome, index: int) -> str:
@@ -109,7 +117,10 @@ def explain_error(error: Exception) -> tuple[tuple[str, str], ...]:
     source = (located.src or "").split("\n")
     code = source[line - 1].strip() if line <= len(source) else ""
     reason = reason.strip().splitlines()[0] if reason.strip() else "Triton cannot compile this line"
-    return (("what came", f"the kernel does not compile: {reason}"), ("your line", f"{line}: {code}"))
+    return (
+        ("what came", f"the kernel does not compile: {reason}"),
+        ("your line", f"line {line} of the kernel: {code}"),
+    )
 
 
 def _innermost(error: BaseException, fits: Callable[[BaseException], bool]) -> Any:

@@ -51,12 +51,14 @@ def _who(lanes: np.ndarray, machine: Machine) -> str:
 def _nearest(memory: Memory, address: int) -> str:
     if not memory.allocations:
         return "and the launch has no tensors"
+    inside = memory.find(address)
+    if inside is not None:
+        return f"and reaches past the end of `{inside.name}` ({inside.bytes.size:,} bytes)"
     before = [a for a in memory.allocations if a.end <= address]
     after = [a for a in memory.allocations if a.base > address]
     below = max(before, key=lambda a: a.end, default=None)
     above = min(after, key=lambda a: a.base, default=None)
     if below is not None and (above is None or address - below.end <= above.base - address):
         return f"{address - below.end:,} bytes past the end of `{below.name}` ({below.bytes.size:,} bytes)"
-    if above is not None:
-        return f"{above.base - address:,} bytes before the start of `{above.name}`"
-    return f"reaching past the end of `{memory.find(address).name}`"  # starts inside, ends outside
+    assert above is not None  # the address is in none, so one lies on either side of it
+    return f"{above.base - address:,} bytes before the start of `{above.name}`"
