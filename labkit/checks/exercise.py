@@ -103,7 +103,11 @@ class Exercise:
                 missed = missed or (None if reached else outcome)
         if missed is None:
             tried = "; ".join(outcome.trial.label for outcome in outcomes)
-            return Feedback(self.title, SOLVED, (("tried", tried),), tuple(rows))
+            lines = [("tried", tried)]
+            if len(rows) < len(self.goals):
+                # A real GPU runs the answer, but counts nothing.
+                lines.append(("not judged", 'the counted goals; labkit.start("MI300X") counts them'))
+            return Feedback(self.title, SOLVED, tuple(lines), tuple(rows))
         lines = (("task", self.asked), ("tried", missed.trial.label), *_cause(self.goal_mistakes, missed))
         return self._retry(lines, GOAL_MISSED, tuple(rows))
 

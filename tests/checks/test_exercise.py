@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from labkit.checks import hierarchy
-from labkit.checks.exercise import Exercise
+from labkit.checks.exercise import Exercise, Goal
 from labkit.checks.feedback import GOAL_MISSED, NOT_SOLVED, SOLVED, TRY_AGAIN, Feedback, GoalRow
 from labkit.checks.trial import Outcome, Trial, explain_error, name_index
 
@@ -52,6 +52,22 @@ def test_a_check_that_breaks_is_feedback():
 
 def test_the_shipped_exercise_starts_unsolved():
     assert hierarchy.masked_tail.check(None).status == NOT_SOLVED
+
+
+def test_goals_that_cannot_be_judged_are_told():
+    exercise = make(goals=(Goal("width", "16 bytes", lambda kernel, one: None),))
+    right = outcome(np.zeros(3), np.zeros(3))
+    feedback = exercise._goals(None, [right])
+    assert feedback.solved
+    assert "the counted goals" in repr(feedback)
+
+
+def test_a_goal_missed_in_one_trial_is_missed():
+    verdicts = iter([("16", True), ("4", False), ("16", True)])
+    exercise = make(goals=(Goal("width", "16 bytes", lambda kernel, one: next(verdicts)),))
+    feedback = exercise._goals(None, [outcome(np.zeros(3), np.zeros(3))] * 3)
+    assert feedback.status == GOAL_MISSED
+    assert feedback.goals == (GoalRow("width", "16 bytes", "4", False),)
 
 
 def test_places_in_words():
