@@ -100,7 +100,8 @@ def parse_program(asm: str) -> Program:
             if re.fullmatch(r"\.p2align\s+8", line.text):
                 aligned.append(len(instructions))
             elif line.text.startswith(".amdgcn_target"):
-                target = line.text.split("--")[1].strip('"').split(":")[0]
+                # "amdgcn-amd-amdhsa--gfx942"; Triton 3.9: "amdgpu9.42-amd-amdhsa-unknown-gfx942"
+                target = re.search(r"-(gfx\w+)", line.text)[1]
     descriptor = parse_descriptor(asm)
     metadata = parse_metadata(asm)
     if not instructions or not metadata:
