@@ -96,7 +96,7 @@ class Exercise:
             judged = [(outcome, goal.judge(answer, outcome)) for outcome in outcomes]
             judged = [(outcome, verdict) for outcome, verdict in judged if verdict is not None]
             # The trial that fails is the one to show; else the last.
-            judged.sort(key=lambda pair: not pair[1][1])
+            judged.sort(key=lambda pair: pair[1][1])
             if judged:
                 outcome, (came, reached) = judged[0]
                 rows.append(GoalRow(goal.quantity, goal.wanted, came, reached))
