@@ -100,8 +100,10 @@ class _Utilities:
         return self._properties
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device: Any) -> tuple:
-        """(module, function, registers, spills, most work-items): the launcher needs only the last, but Triton
-        loads again where the module is None."""
+        """(module, function, registers, spills, most work-items): the launcher needs only the last.
+
+        Triton loads again at every launch where the module is None.
+        """
         return name, name, 0, 0, MAX_WORKGROUP
 
 

@@ -7,7 +7,9 @@ wave until its whole workgroup has arrived or ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +41,9 @@ Step = Callable[[], None]
 # Called "before" and "after" each instruction: (moment, instruction, state).
 Observer = Callable[[str, Instruction, State], None]
 
-# Block executions of one batch before a launch counts as endless. The longest of our kernels needs a few
-# thousand; a loop of a hundred thousand turns still fits.
-BLOCK_BUDGET = 2_000_000
+# Block executions of one batch after which a launch counts as endless. Our own kernels need a few thousand at
+# most; a loop of a hundred thousand turns still fits.
+_block_budget: ContextVar[int] = ContextVar("block_budget", default=500_000)
 # Every so many blocks the furthest waves go first, so that a wave which spins on memory lets others write it.
 _FAIRNESS = 256
 
@@ -92,6 +94,16 @@ class Batch:
     kernarg: np.ndarray  # uint8, the kernel's arguments as the ABI lays them out
 
 
+@contextmanager
+def limit_blocks(blocks: int) -> Iterator[None]:
+    """Inside the block, a launch counts as endless after so many block executions of a batch."""
+    token = _block_budget.set(blocks)
+    try:
+        yield
+    finally:
+        _block_budget.reset(token)
+
+
 class Machine:
     """A program bound to the registers of `workgroups` workgroups."""
 
@@ -128,7 +140,7 @@ class Machine:
         self._pc = np.full(waves, self.program.entry)
         self._waiting = np.zeros(waves, bool)
         with np.errstate(all="ignore"):
-            for turn in range(BLOCK_BUDGET):
+            for turn in range(budget := _block_budget.get()):
                 runnable = (self._pc != _ENDED) & ~self._waiting
                 if not runnable.any():
                     return  # a barrier lets go as its last wave arrives, so nobody is left waiting
@@ -136,12 +148,15 @@ class Machine:
                 number = int(places.max() if turn % _FAIRNESS == _FAIRNESS - 1 else places.min())
                 self._run_block(number, runnable & (self._pc == number), observer)
         raise EndlessKernel(
-            f"kernel `{self.program.name}` ran {BLOCK_BUDGET:,} blocks without ending. "
+            f"kernel `{self.program.name}` ran {budget:,} blocks without ending. "
             f"Look for a loop that never stops near {self._where(number)}."
         )
 
     def _where(self, number: int) -> str:
-        return self.program.blocks[number].instructions[0].where
+        """The first source line of a block, or of the nearest block before it that has one."""
+        before = [i for block in self.program.blocks[: number + 1] for i in block.instructions]
+        here = self.program.blocks[number].instructions
+        return next((i.where for i in (*here, *reversed(before)) if i.line.source_line), "its first line")
 
     def _run_block(self, number: int, here: np.ndarray, observer: Observer | None) -> None:
         state = self.state

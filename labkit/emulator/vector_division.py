@@ -105,8 +105,13 @@ def _fused_and_unscaled64(a: np.ndarray, b: np.ndarray, c: np.ndarray, raised: n
 @vector("v_div_fixup_f64", "f64 f64 f64 -> f64")
 @vector("v_div_fixup_f16", "f16 f16 f16 -> h16")
 def _fix_special_cases(quotient: np.ndarray, denominator: np.ndarray, numerator: np.ndarray) -> np.ndarray:
-    result = np.copysign(quotient, numerator)
-    result = np.where(np.signbit(denominator), np.negative(result), result)
+    negative = np.signbit(denominator) ^ np.signbit(numerator)
+    result = np.abs(quotient)
+    # A quotient beyond the largest number turns to NaN on the way (inf - inf) and is infinite.
+    overflown = np.isnan(result)
+    if overflown.any():
+        result = np.where(overflown, quotient.dtype.type(np.inf), result)
+    result = np.where(negative, np.negative(result), result)
     ordinary = np.isfinite(denominator) & np.isfinite(numerator) & (denominator != 0) & (numerator != 0)
     if ordinary.all():
         return result

@@ -218,7 +218,9 @@ def matmul_kernel(
     for start in range(0, K, BK):
         k = start + tl.arange(0, BK)
         a = tl.load(a_ptr + rows[:, None] * K + k[None, :], (rows[:, None] < M) & (k[None, :] < K), other=0.0)
-        b = tl.load(b_ptr + k[:, None] * N + columns[None, :], (k[:, None] < K) & (columns[None, :] < N), other=0.0)
+        b = tl.load(
+            b_ptr + k[:, None] * N + columns[None, :], (k[:, None] < K) & (columns[None, :] < N), other=0.0
+        )
         total = tl.dot(a, b, total)
     mask = (rows[:, None] < M) & (columns[None, :] < N)
     tl.store(c_ptr + rows[:, None] * N + columns[None, :], total, mask)

@@ -96,8 +96,7 @@ def test_other_parameters_become_a_sentence():
     assert "takes (x_ptr, out_ptr, n, BLOCK), but it is launched with 4 arguments and BLOCK" in said
 
 
-def test_an_endless_kernel_comes_back(monkeypatch):
-    monkeypatch.setattr("labkit.emulator.machine.BLOCK_BUDGET", 5000)
+def test_an_endless_kernel_comes_back():
     feedback = hierarchy.masked_tail.check(tail.never_ends)
     assert feedback.status == TRY_AGAIN
     assert "EndlessKernel" in dict(feedback.lines)["what came"]
