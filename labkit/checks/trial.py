@@ -66,8 +66,8 @@ class Outcome:
         return self.wrong & (self.expected == self.trial.poison)
 
 
-# A check should answer within seconds, also to a kernel that never ends; the exercises need far fewer blocks.
-_BLOCKS = 50_000
+# A check should answer within seconds, also to a kernel that never ends; the exercises need far fewer.
+_INSTRUCTIONS = 30_000
 
 
 def blank(count: int, dtype: torch.dtype, device: torch.device, poison: float) -> torch.Tensor:
@@ -78,10 +78,10 @@ def blank(count: int, dtype: torch.dtype, device: torch.device, poison: float) -
 def run_trial(kernel: Any, trial: Trial) -> Outcome:
     """Launch `kernel` as `trial` says and compare. Catches whatever the launch raises."""
     import labkit
-    from labkit.emulator.machine import limit_blocks
+    from labkit.emulator.machine import limit_instructions
 
     try:
-        with labkit.record() as launches, limit_blocks(_BLOCKS):
+        with labkit.record() as launches, limit_instructions(_INSTRUCTIONS):
             kernel[trial.grid](*trial.arguments, **trial.options)
         got = trial.output.cpu().to(torch.float64).numpy()
     except Exception as raised:  # an exception of the learner's kernel is an answer to explain

@@ -7,6 +7,7 @@ wave until its whole workgroup has arrived or ended.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -41,9 +42,8 @@ Step = Callable[[], None]
 # Called "before" and "after" each instruction: (moment, instruction, state).
 Observer = Callable[[str, Instruction, State], None]
 
-# Block executions of one batch after which a launch counts as endless. Our own kernels need a few thousand at
-# most; a loop of a hundred thousand turns still fits.
-_block_budget: ContextVar[int] = ContextVar("block_budget", default=500_000)
+# Instructions of one batch after which a launch counts as endless. Our own kernels need some ten thousand.
+_budget: ContextVar[int] = ContextVar("budget", default=20_000_000)
 # Every so many blocks the furthest waves go first, so that a wave which spins on memory lets others write it.
 _FAIRNESS = 256
 
@@ -95,13 +95,13 @@ class Batch:
 
 
 @contextmanager
-def limit_blocks(blocks: int) -> Iterator[None]:
-    """Inside the block, a launch counts as endless after so many block executions of a batch."""
-    token = _block_budget.set(blocks)
+def limit_instructions(count: int) -> Iterator[None]:
+    """Inside the block, a launch counts as endless once a batch has executed so many instructions."""
+    token = _budget.set(count)
     try:
         yield
     finally:
-        _block_budget.reset(token)
+        _budget.reset(token)
 
 
 class Machine:
@@ -140,17 +140,20 @@ class Machine:
         self._pc = np.full(waves, self.program.entry)
         self._waiting = np.zeros(waves, bool)
         with np.errstate(all="ignore"):
-            for turn in range(budget := _block_budget.get()):
+            executed, budget = 0, _budget.get()
+            for turn in itertools.count(1):
                 runnable = (self._pc != _ENDED) & ~self._waiting
                 if not runnable.any():
                     return  # a barrier lets go as its last wave arrives, so nobody is left waiting
                 places = self._pc[runnable]
-                number = int(places.max() if turn % _FAIRNESS == _FAIRNESS - 1 else places.min())
+                number = int(places.max() if turn % _FAIRNESS == 0 else places.min())
                 self._run_block(number, runnable & (self._pc == number), observer)
-        raise EndlessKernel(
-            f"kernel `{self.program.name}` ran {budget:,} blocks without ending. "
-            f"Look for a loop that never stops near {self._where(number)}."
-        )
+                executed += len(self.program.blocks[number].instructions)
+                if executed > budget:
+                    raise EndlessKernel(
+                        f"kernel `{self.program.name}` ran {budget:,} instructions without ending. "
+                        f"Look for a loop that never stops near {self._where(number)}."
+                    )
 
     def _where(self, number: int) -> str:
         """The first source line of a block, or of the nearest block before it that has one."""

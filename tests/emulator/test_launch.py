@@ -7,7 +7,7 @@ import triton.language as tl
 
 import labkit
 from labkit.emulator.launch import execute
-from labkit.emulator.machine import limit_blocks
+from labkit.emulator.machine import limit_instructions
 from labkit.emulator.memory import Allocation
 from labkit.emulator.program import parse_program
 from labkit.errors import EndlessKernel, LabkitError, LaunchError, MemoryFault, UnsupportedInstruction
@@ -110,8 +110,8 @@ def test_store_outside_changes_nothing():
 
 
 def test_endless_kernel_is_stopped():
-    said = r"`endless_kernel` ran 1,000 blocks.*kernels\.py:\d+"
-    with limit_blocks(1000), pytest.raises(EndlessKernel, match=said):
+    said = r"`endless_kernel` ran 1,000 instructions.*kernels\.py:\d+"
+    with limit_instructions(1000), pytest.raises(EndlessKernel, match=said):
         kernels.endless_kernel[(1,)](torch.zeros(1, dtype=torch.int32))
 
 
