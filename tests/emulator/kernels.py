@@ -106,8 +106,6 @@ def unary_kernel(x_ptr, out_ptr, n, OP: tl.constexpr, BLOCK: tl.constexpr):
         y = libdevice.tanh(x)
     elif OP == "neg":
         y = -x
-    elif OP == "rint":
-        y = libdevice.rint(x)
     elif OP == "trunc":
         y = libdevice.trunc(x)
     elif OP == "log1p":
