@@ -15,8 +15,15 @@ from labkit.emulator.access import DTYPES, Reader, constant, reader, store, stor
 from labkit.emulator.crosslane import sdwa_sources
 from labkit.emulator.operands import Constant, Operand, Register, parse_list
 from labkit.emulator.program import Instruction
-from labkit.emulator.rounding import FP8_FORMATS, fp8_values, fused_multiply_add, saturate_half, to_fp8
+from labkit.emulator.rounding import (
+    FP8_FORMATS,
+    fp8_values,
+    fused_multiply_add,
+    fused_multiply_add_half,
+    to_fp8,
+)
 from labkit.emulator.state import State
+from labkit.emulator.vector_float import half
 
 Step = Callable[[], None]
 _SELECTORS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
@@ -26,13 +33,13 @@ _PAIRS: dict[str, Callable] = {
     "v_pk_mul_f32": np.multiply,
     "v_pk_fma_f32": fused_multiply_add,
 }
-# Packed 16-bit operation -> the type of its halves and the function on them.
+# Packed 16-bit operation -> the type of its halves and the function on them; float16 ones take `saturate`.
 _HALVES: dict[str, tuple[str, Callable]] = {
-    "v_pk_add_f16": ("f16", np.add),
-    "v_pk_mul_f16": ("f16", np.multiply),
-    "v_pk_fma_f16": ("f16", fused_multiply_add),
-    "v_pk_min_f16": ("f16", np.fmin),
-    "v_pk_max_f16": ("f16", np.fmax),
+    "v_pk_add_f16": ("f16", half(np.add)),
+    "v_pk_mul_f16": ("f16", half(np.multiply)),
+    "v_pk_fma_f16": ("f16", fused_multiply_add_half),
+    "v_pk_min_f16": ("f16", lambda a, b, saturate: np.fmin(a, b)),
+    "v_pk_max_f16": ("f16", lambda a, b, saturate: np.fmax(a, b)),
     "v_pk_add_u16": ("u16", np.add),
     "v_pk_sub_i16": ("i16", np.subtract),
     "v_pk_mul_lo_u16": ("u16", np.multiply),
@@ -87,11 +94,8 @@ def bind_packed(state: State, instruction: Instruction) -> Step:
 
     def step() -> None:
         # Both first, then write: a result may overlap a source.
-        sources = [[read() for read in side] for side in (low, high)]
-        results = [function(*values) for values in sources]
-        if kind == "f16":
-            saturate = state.saturate()
-            results = [saturate_half(r, saturate, *v) for r, v in zip(results, sources, strict=True)]
+        mode = {"saturate": state.saturate()} if kind == "f16" else {}
+        results = [function(*[read() for read in side], **mode) for side in (low, high)]
         mask = state.lane_mask()
         for part, result in enumerate(results):
             if pairs:

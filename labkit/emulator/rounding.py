@@ -11,6 +11,7 @@ from functools import cache
 
 import ml_dtypes
 import numpy as np
+import torch
 
 _SMALLEST_NORMAL = {4: np.float32(2.0**-126), 2: np.float16(2.0**-14)}
 # A float64 whose bits below float32's last bit are exactly one half of it.
@@ -83,14 +84,31 @@ def flush(x: np.ndarray) -> np.ndarray:
     return np.where(small, np.copysign(x.dtype.type(0), x), x)
 
 
-def saturate_half(result: np.ndarray, saturate: np.ndarray | bool, *sources: np.ndarray) -> np.ndarray:
-    """float16 results under MODE.FP16_OVFL: what overflowed from finite sources is the largest half."""
+def to_float(x: np.ndarray) -> np.ndarray:
+    """float16 -> float32, exact. PyTorch converts by the processor's own instruction, NumPy does not."""
+    return torch.from_numpy(np.ascontiguousarray(x)).to(torch.float32).numpy().reshape(np.shape(x))
+
+
+def to_half(x: np.ndarray, saturate: np.ndarray | bool = False) -> np.ndarray:
+    """float32 -> float16, round to nearest even.
+
+    saturate: MODE.FP16_OVFL, under which a finite value that overflows gives the largest half.
+    """
+    if np.any(saturate) and (large := np.abs(x) > 65504).any():
+        large = large & np.isfinite(x) & saturate
+        x = np.where(large, np.copysign(np.float32(65504), x), x)
+    return torch.from_numpy(np.ascontiguousarray(x)).to(torch.float16).numpy().reshape(np.shape(x))
+
+
+def fused_multiply_add_half(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, saturate: np.ndarray | bool = False
+) -> np.ndarray:
+    """a * b + c of float16 with one rounding; `saturate` as in to_half."""
+    result = fused_multiply_add(a, b, c)
     if not np.any(saturate):
         return result
-    overflow = np.isinf(result) & saturate
-    for source in sources:
-        overflow = overflow & np.isfinite(source)
-    return np.where(overflow, np.copysign(np.float16(65504), result), result)
+    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+    return np.where(np.isinf(result) & finite & saturate, np.copysign(np.float16(65504), result), result)
 
 
 FP8_FORMATS = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
-from labkit.emulator.rounding import saturate_half
+from labkit.emulator.rounding import to_float, to_half
 from labkit.emulator.vector import vector
 
 F16, F32, F64 = np.float16, np.float32, np.float64
@@ -38,7 +38,7 @@ vector("v_cvt_f64_i32", "i32 -> f64")(lambda a: a.astype(F64))
 vector("v_cvt_f64_u32", "u32 -> f64")(lambda a: a.astype(F64))
 vector("v_cvt_f64_f32", "f32 -> f64")(lambda a: a.astype(F64))
 vector("v_cvt_f32_f64", "f64 -> f32")(lambda a: a.astype(F32))
-vector("v_cvt_f32_f16", "f16 -> f32")(lambda a: a.astype(F32))
+vector("v_cvt_f32_f16", "f16 -> f32")(to_float)
 vector("v_cvt_f16_i16", "i16 -> f16")(lambda a: a.astype(F16))
 vector("v_cvt_f16_u16", "u16 -> f16")(lambda a: a.astype(F16))
 
@@ -48,9 +48,7 @@ for _byte in range(4):
     )
 
 
-@vector("v_cvt_f16_f32", "f32 -> f16", mode=True)
-def _to_half(a: np.ndarray, saturate: np.ndarray | bool) -> np.ndarray:
-    return saturate_half(a.astype(F16), saturate, a)
+vector("v_cvt_f16_f32", "f32 -> f16", mode=True)(to_half)
 
 
 def _pack(low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from labkit.emulator.vector import vector
 class _Format:
     """Numbers of a floating-point type and of its division; exponents are biased."""
 
-    unsigned: type
+    signed: type
     fraction_bits: int
     exponent_mask: int
     scale: int  # the power of two that operands are moved by
@@ -28,12 +28,13 @@ class _Format:
     tiny: int  # numerators up to this exponent lose bits in the refinement
 
     def exponent(self, x: np.ndarray) -> np.ndarray:
-        field = x.view(self.unsigned) >> self.unsigned(self.fraction_bits)
-        return (field & self.unsigned(self.exponent_mask)).astype(np.int32)
+        field = x.view(self.signed) >> self.signed(self.fraction_bits)
+        field &= self.signed(self.exponent_mask)
+        return field
 
 
-_F32 = _Format(np.uint32, 23, 0xFF, 64, 96, 23)
-_F64 = _Format(np.uint64, 52, 0x7FF, 128, 768, 53)
+_F32 = _Format(np.int32, 23, 0xFF, 64, 96, 23)
+_F64 = _Format(np.int64, 52, 0x7FF, 128, 768, 53)
 
 
 def _scale(form: _Format) -> Callable:
@@ -46,6 +47,9 @@ def _scale(form: _Format) -> Callable:
         plain &= (gap < form.far_apart) & (gap > 2 - form.exponent_mask // 2)
         if plain.all():
             return value, np.zeros(value.shape, bool)
+        zero = (numerator == 0) | (denominator == 0)
+        if (plain | zero).all():  # zeros are common, and v_div_fixup settles them
+            return np.where(zero, value.dtype.type(np.nan), value), np.zeros(value.shape, bool)
         return _scale_slowly(form, value, denominator, numerator, gap)
 
     return div_scale
