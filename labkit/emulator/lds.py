@@ -50,7 +50,8 @@ class _Lds:
         return self.start + address
 
 
-def _lds(state: State) -> _Lds:
+def lds_of(state: State) -> _Lds:
+    """The LDS of every workgroup of a state."""
     if not hasattr(state, "_lds_memory"):
         state._lds_memory = _Lds(state)
     return state._lds_memory
@@ -79,7 +80,7 @@ def _transfer(
     The function returned gives the words that a read found. A write takes registers shifted right by
     `shift` bits.
     """
-    lds = _lds(state)
+    lds = lds_of(state)
 
     def move() -> list[np.ndarray]:
         mask = state.lane_mask()
@@ -157,7 +158,7 @@ def _bind_atomic(state: State, instruction: Instruction, name: str, returns: str
     key = f"{name}_{kind}" if kind[0] == "f" else name + wide
     if key not in ATOMICS:
         raise instruction.refuse("this LDS atomic is not implemented")
-    operation, lds = ATOMICS[key], _lds(state)
+    operation, lds = ATOMICS[key], lds_of(state)
     operands = list(instruction.operands)
     target = operands.pop(0) if returns else None
     address = reader(state, instruction, operands[0], "u32")

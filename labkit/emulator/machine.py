@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.emulator import (  # noqa: F401  # noqa: F401  (each fills the table of vector)
+from labkit.emulator import (  # noqa: F401  (each vector_ module fills the table of vector)
+    cdna4,
     matrix,
     packed,
     scalar_forms,
@@ -34,6 +35,7 @@ from labkit.emulator.memory import Memory, OutOfRange
 from labkit.emulator.operands import EXEC, VCC, Register
 from labkit.emulator.program import Instruction, Program, branch_target
 from labkit.emulator.scalar import SCALAR, bind_scalar
+from labkit.emulator.scratch import bind_scratch
 from labkit.emulator.state import State
 from labkit.emulator.vector import VECTOR, bind_vector
 from labkit.errors import EndlessKernel
@@ -52,6 +54,7 @@ _SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
     **packed.PACKED,
     **scalar_forms.SCALAR_FORMS,
     **matrix.MATRIX,
+    **cdna4.CDNA4,
     "ds_bpermute_b32": bind_permute,
     "ds_permute_b32": bind_forward_permute,
     "ds_swizzle_b32": bind_swizzle,
@@ -83,6 +86,8 @@ def bind(state: State, instruction: Instruction, context: Context, record: Recor
         return bind_global(state, instruction, context, record)
     if operation.startswith("ds_"):
         return bind_lds(state, instruction)
+    if operation.startswith("scratch_"):
+        return bind_scratch(state, instruction)
     raise instruction.refuse("this instruction is not implemented")
 
 

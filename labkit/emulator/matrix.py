@@ -23,7 +23,7 @@ from labkit.emulator.state import LANES, State
 
 Step = Callable[[], None]
 _FORM = re.compile(
-    r"v_mfma_f32_(\d+)x(\d+)x(\d+)_?(f16|bf16|f32|xf32|fp8_fp8|fp8_bf8|bf8_fp8|bf8_bf8)(?:_1k)?"
+    r"v_mfma_f32_(\d+)x(\d+)x(\d+)_?(f16|bf16|f32|xf32|f8f6f4|fp8_fp8|fp8_bf8|bf8_fp8|bf8_bf8)(?:_1k)?"
 )
 
 
@@ -64,12 +64,13 @@ def result_rows(size: int) -> np.ndarray:
 
 def bind_mfma(state: State, instruction: Instruction) -> Step:
     """v_mfma_f32_16x16xK and 32x32xK with one block: D = A @ B + C."""
-    instruction.allow()
     m, n, k, kinds = _FORM.fullmatch(instruction.operation).groups()  # type: ignore[union-attr]
+    kinds = _chosen_formats(instruction) if kinds == "f8f6f4" else kinds
     size, depth = int(m), int(k)
     kind_a, kind_b = kinds.split("_") if "_" in kinds else (kinds, kinds)
     groups = LANES // size
     per_lane = depth // groups
+    instruction.allow(*(("cbsz", "blgp") if "f8f6f4" in instruction.operation else ()))
     if m != n or size not in (16, 32) or per_lane * groups != depth:
         raise instruction.refuse("this shape is not implemented")
     target, a, b, c = instruction.operands
@@ -100,6 +101,14 @@ def bind_mfma(state: State, instruction: Instruction) -> Step:
     return step
 
 
+def _chosen_formats(instruction: Instruction) -> str:
+    """cbsz and blgp name the formats of A and B of an f8f6f4 form: 0 is fp8, 1 is bf8 (CDNA 4 ISA guide)."""
+    chosen = [int(instruction.modifiers.get(name, "0"), 0) for name in ("cbsz", "blgp")]
+    if any(number > 1 for number in chosen):
+        raise instruction.refuse("FP6 and FP4 operands are not implemented")
+    return "_".join(("fp8", "bf8")[number] for number in chosen)
+
+
 def _accumulator(
     state: State, instruction: Instruction, operand: Operand, registers: int
 ) -> Callable[[], np.ndarray]:
@@ -127,6 +136,8 @@ _SHAPES = [
     "16x16x16bf16_1k",
     "32x32x8bf16_1k",
     "16x16x4_f32",
+    "16x16x128_f8f6f4",
+    "32x32x64_f8f6f4",
     "16x16x8_xf32",
     "32x32x4_xf32",
     "32x32x2_f32",

@@ -79,6 +79,7 @@ class State:
         self.scc = np.zeros((waves, 1), bool)
         self.fp16_overflow = np.zeros((waves, 1), bool)  # MODE.FP16_OVFL: conversions saturate
         self.lds = np.zeros((waves // waves_per_workgroup, -(-lds_bytes // 16) * 16), np.uint8)
+        self.scratch: dict[int, np.ndarray] = {}  # dword of a lane's private memory -> uint32 [W, 64]
         self._full = LaneMask.of(np.ones((waves, LANES), bool))
         self._mask: LaneMask | None = None
         self.group: np.ndarray | None = None  # bool [W, 1]: the waves that execute now; None is all of them
@@ -87,6 +88,7 @@ class State:
         """Registers and LDS as a new batch of waves finds them here: zero, every lane on."""
         for array in (self.v, self.a, self.s, self.scc, self.fp16_overflow, self.lds):
             array.fill(0)
+        self.scratch.clear()
         self.s[EXEC : EXEC + 2] = ALL_LANES
         self.group = None
         self._mask = None

@@ -51,7 +51,7 @@ for _byte in range(4):
 vector("v_cvt_f16_f32", "f32 -> f16", mode=True)(to_half)
 
 
-def _pack(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def pack(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Two 16-bit values as one 32-bit register."""
     low, high = (x.view(np.uint16).astype(np.uint32) for x in (low, high))
     return low | (high << np.uint32(16))
@@ -69,15 +69,15 @@ def _normalized(scale: int, dtype: type) -> Callable:
     return lambda a: convert(a.astype(F64) * scale).view(np.uint16)
 
 
-vector("v_cvt_pkrtz_f16_f32", "f32 f32 -> b32")(lambda a, b: _pack(_toward_zero(a), _toward_zero(b)))
+vector("v_cvt_pkrtz_f16_f32", "f32 f32 -> b32")(lambda a, b: pack(_toward_zero(a), _toward_zero(b)))
 vector("v_cvt_pknorm_i16_f32", "f32 f32 -> b32")(
-    lambda a, b: _pack(_normalized(32767, np.int16)(a), _normalized(32767, np.int16)(b))
+    lambda a, b: pack(_normalized(32767, np.int16)(a), _normalized(32767, np.int16)(b))
 )
 vector("v_cvt_pk_u16_u32", "u32 u32 -> b32")(
-    lambda a, b: _pack(*(np.minimum(x, 65535).astype(np.uint16) for x in (a, b)))
+    lambda a, b: pack(*(np.minimum(x, 65535).astype(np.uint16) for x in (a, b)))
 )
 vector("v_cvt_pk_i16_i32", "i32 i32 -> b32")(
-    lambda a, b: _pack(*(np.clip(x, -32768, 32767).astype(np.int16) for x in (a, b)))
+    lambda a, b: pack(*(np.clip(x, -32768, 32767).astype(np.int16) for x in (a, b)))
 )
 
 
@@ -86,5 +86,5 @@ def to_bfloat16(a: np.ndarray) -> np.ndarray:
     return np.asarray(a).astype(ml_dtypes.bfloat16).view(np.uint16)
 
 
-vector("v_cvt_pk_bf16_f32", "f32 f32 -> b32")(lambda a, b: _pack(to_bfloat16(a), to_bfloat16(b)))
-vector("v_pack_b32_f16", "f16 f16 -> b32")(_pack)
+vector("v_cvt_pk_bf16_f32", "f32 f32 -> b32")(lambda a, b: pack(to_bfloat16(a), to_bfloat16(b)))
+vector("v_pack_b32_f16", "f16 f16 -> b32")(pack)

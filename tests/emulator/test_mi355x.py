@@ -1,0 +1,113 @@
+"""The emulated MI355X (gfx950): its own instructions, and OCP FP8 in place of FNUZ."""
+
+import numpy as np
+import pytest
+import torch
+
+import labkit
+from labkit.kernels.residual_rms_norm import residual_rms_norm, residual_rms_norm_reference
+from labkit.kernels.swiglu import swiglu, swiglu_reference
+from tests.emulator import kernels
+from tests.emulator.harness import execute, lanes, make_state
+from tests.emulator.test_kernels import BLOCK, GRID, N, assert_same, values
+
+HALVES = [torch.float16, torch.bfloat16]
+
+
+@pytest.fixture(autouse=True)
+def mi355x():
+    yield labkit.start("MI355X", quiet=True)
+    labkit.start("MI300X", quiet=True)
+
+
+@pytest.mark.parametrize("narrow", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+@pytest.mark.parametrize("wide", [*HALVES, torch.float32], ids=str)
+def test_fp8_conversions(wide, narrow):
+    x = (torch.randn(N, generator=torch.Generator().manual_seed(3)) * 20).to(wide)
+    out = torch.zeros(N).to(narrow)
+    kernels.convert_kernel[GRID](x, out, N, BLOCK)
+    assert_same(out.float(), x.to(narrow).float())
+    back = torch.zeros(N, dtype=wide)
+    kernels.convert_kernel[GRID](out, back, N, BLOCK)
+    assert_same(back, out.to(wide))
+
+
+@pytest.mark.parametrize("op", ["and", "or", "xor"])
+def test_bit_operations(op):
+    x, y = values(torch.int32), values(torch.int32, 2 * N)[N:].contiguous()
+    out = torch.zeros(N, dtype=torch.int32)
+    kernels.binary_kernel[GRID](x, y, out, N, op, BLOCK)
+    assert_same(out, {"and": x & y, "or": x | y, "xor": x ^ y}[op])
+
+
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+@pytest.mark.parametrize("tile", [(16, 16, 32), (32, 32, 32), (64, 64, 128)])
+def test_matrix_multiplication(dtype, tile):
+    m, n, k = 70, 90, 160
+    generator = torch.Generator().manual_seed(5)
+    a, b = torch.randn(m, k, generator=generator).to(dtype), torch.randn(k, n, generator=generator).to(dtype)
+    out = torch.zeros(m, n)
+    kernels.matmul_kernel[(-(-m // tile[0]), -(-n // tile[1]))](a, b, out, m, n, k, *tile)
+    wanted = a.float().double() @ b.float().double()
+    torch.testing.assert_close(out.double(), wanted, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float32], ids=str)
+def test_fused_kernels(dtype):
+    generator = torch.Generator().manual_seed(7)
+    x, residual = (torch.randn(5, 1400, generator=generator).to(dtype) for _ in range(2))
+    weight, scale = torch.randn(1400, generator=generator).to(dtype), torch.tensor([0.07])
+    wanted, _ = residual_rms_norm_reference(x, residual, weight, scale=scale, fp8_dtype=torch.float8_e4m3fn)
+    got = residual_rms_norm(x, residual.clone(), weight, scale=scale)
+    assert got.dtype == torch.float8_e4m3fn
+    # One FP8 step at most, where the two sums round a value to either side of a midpoint.
+    assert_one_step_apart(got, wanted)
+    assert_one_step_apart(swiglu(x, scale), swiglu_reference(x, scale, torch.float8_e4m3fn))
+
+
+def assert_one_step_apart(got, wanted):
+    steps = got.view(torch.uint8).int() - wanted.view(torch.uint8).int()
+    assert steps.abs().max() <= 1
+    assert (steps != 0).float().mean() < 0.01
+
+
+@pytest.mark.parametrize("table", [0x78, 0xEC, 0x01])
+def test_bitop3_reads_its_truth_table(table):
+    """Bits 7 to 0 of the sources run through all rows of the table: a = 0xF0, b = 0xCC, c = 0xAA."""
+    state = make_state(fnuz=False)
+    state.v[1], state.v[2], state.v[3] = 0xF0, 0xCC, 0xAA
+    execute(state, f"v_bitop3_b32 v0, v1, v2, v3 bitop3:{table:#x}")
+    assert (state.v[0] & 0xFF == table).all()
+
+
+def test_permlane32_swap():
+    state = make_state(fnuz=False)
+    state.v[0], state.v[1] = lanes(list(range(64)), "u4"), lanes(list(range(100, 164)), "u4")
+    execute(state, "v_permlane32_swap_b32_e32 v0, v1")
+    assert state.v[0][0].tolist() == [*range(32), *range(100, 132)]
+    assert state.v[1][0].tolist() == [*range(32, 64), *range(132, 164)]
+
+
+@pytest.mark.parametrize("bits,rows", [(16, 4), (8, 8)])
+def test_transposed_read(bits, rows):
+    """A tile of `rows` x 16 numbered elements, read row by row: lane c of 16 gets column c."""
+    state = make_state(fnuz=False)
+    tile = np.arange(rows * 16, dtype=f"u{bits // 8}")
+    state.lds[0, : tile.nbytes] = tile.view(np.uint8)
+    state.v[4] = lanes([8 * lane for lane in range(16)], "u4")
+    execute(state, f"ds_read_b64_tr_b{bits} v[0:1], v4")
+    words = np.stack([state.v[0][0], state.v[1][0]], axis=-1).view(tile.dtype)
+    for lane in range(64):
+        assert words[lane].tolist() == [16 * row + lane % 16 for row in range(rows)]
+
+
+def test_spills_go_through_scratch():
+    state = make_state()
+    state.v[1], state.v[2] = lanes(list(range(64)), "u4"), 7
+    execute(
+        state, "scratch_store_dwordx2 off, v[1:2], off offset:8\nscratch_load_dword v5, off, off offset:12"
+    )
+    execute(state, "scratch_load_dwordx2 v[6:7], off, off offset:8\nscratch_load_dword v8, off, off")
+    assert (state.v[5] == 7).all() and (state.v[7] == 7).all()
+    assert state.v[6][0].tolist() == list(range(64))
+    assert (state.v[8] == 0).all()
