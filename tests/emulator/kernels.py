@@ -238,3 +238,15 @@ def tuple_kernel(pointers, out_ptr, scale, maybe_ptr, n, BLOCK: tl.constexpr = 2
 def random_kernel(out_ptr, seed, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     tl.store(out_ptr + offsets, tl.rand(seed, offsets))
+
+
+@triton.jit
+def handshake_kernel(flag_ptr, out_ptr):
+    """Program 0 waits for the last program, which raises a flag."""
+    pid = tl.program_id(0)
+    if pid == 0:
+        while tl.atomic_add(flag_ptr, 0) == 0:
+            pass
+        tl.store(out_ptr, 7)
+    elif pid == tl.num_programs(0) - 1:
+        tl.atomic_xchg(flag_ptr, 1)

@@ -229,3 +229,9 @@ def test_random_numbers_are_in_range_and_even():
     assert out.min() >= 0 and out.max() < 1
     assert abs(out.mean() - 0.5) < 0.02  # four standard errors of 4096 uniform numbers
     assert out.unique().numel() > 4000
+
+
+def test_a_program_may_wait_for_another_one():
+    flag, out = torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+    kernels.handshake_kernel[(5,)](flag, out)
+    assert out.item() == 7
