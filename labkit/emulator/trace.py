@@ -10,7 +10,7 @@ import numpy as np
 from labkit.emulator.launch import execute_one, interceptor
 from labkit.emulator.operands import EXEC, M0, VCC, Register
 from labkit.emulator.program import Instruction, Program
-from labkit.errors import LabkitError
+from labkit.errors import LabkitError, LaunchError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,12 +85,16 @@ def trace(
     """Run one workgroup of `kernel[grid](*args, **kwargs)` and watch one of its waves.
 
     The other workgroups do not run. The workgroup's stores do happen, in the tensors given.
-    Raises LaunchError for a workgroup outside the grid, LabkitError where no emulated chip is current.
+    Raises LaunchError for a workgroup or wave that the launch doesn't have, LabkitError where no emulated
+    chip is current.
     """
     executed: list[Step] = []
     names: list[str] = []
 
     def watch(program: Program, *launch: Any) -> None:
+        num_warps = launch[-2]
+        if not 0 <= wave < num_warps:
+            raise LaunchError(f"wave {wave} does not exist: a workgroup of this launch has {num_warps} waves")
         names.append(program.name)
         execute_one(program, *launch, workgroup, _Recorder(wave, executed))
 
@@ -126,17 +130,20 @@ class _Recorder:
 def _written(state: State, instruction: Instruction, wave: int) -> dict[str, np.ndarray]:
     """The destination registers' new values: a store, branch or wait writes none."""
     first = instruction.operands[0] if instruction.operands else None
-    no_result = instruction.kind in ("VMEM store", "branch", "wait", "barrier", "other")
-    writes_nothing = "write" in instruction.operation and instruction.kind == "LDS"
-    if (
-        not isinstance(first, Register)
-        or no_result
-        or writes_nothing
-        or instruction.operation.startswith("s_cmp")
-    ):
+    if not isinstance(first, Register) or not _has_result(instruction):
         return {}
     file, numbers = getattr(state, first.file), range(first.index, first.index + first.count)
     return {_name(first.file, number): file[number][wave].copy() for number in numbers}
+
+
+def _has_result(instruction: Instruction) -> bool:
+    if instruction.kind in ("VMEM store", "branch", "wait", "barrier", "other"):
+        return False
+    if instruction.kind == "VMEM atomic":
+        return "sc0" in instruction.modifiers  # only then the old value comes back
+    if instruction.kind == "LDS":
+        return "write" not in instruction.operation
+    return not instruction.operation.startswith(("s_cmp", "s_bitcmp"))
 
 
 def _name(file: str, number: int) -> str:
