@@ -20,7 +20,7 @@ _POINTS = 10
 
 
 def owner_maps(
-    panels: dict[str, tuple[np.ndarray, np.ndarray]], *, title: str = "", rows: int = 16, columns: int = 16
+    panels: dict[str, tuple[np.ndarray, np.ndarray]], *, title: str = "", rows: int = 8, columns: int = 16
 ) -> Picture:
     """The upper left corner of tiles side by side: colour and hatch tell the wave, the number is the lane.
 
@@ -28,7 +28,7 @@ def owner_maps(
     """
     from labkit.figures.picture import Picture
 
-    figure = Picture(0.33 * columns * len(panels) + 0.9, 0.29 * rows + 1.5, _alt_text(panels))
+    figure = Picture(0.33 * columns * len(panels) + 0.9, 0.31 * rows + 1.5, _alt_text(panels))
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     waves = set()
     for axes, (name, (wave, lane)) in zip(all_axes, panels.items(), strict=True):

@@ -73,7 +73,7 @@ def test_rounding_marks_only_what_differs(rounding):
 
 def test_owner_maps_number_the_lanes(owners):
     left = [item.get_text() for item in owners.axes[0].texts]
-    assert len(left) == 16 * 16
+    assert len(left) == 8 * 16
     # Four rows a lane, then the next lane; a column further is sixteen lanes on.
     assert left[:5] == ["0", "16", "32", "48", "0"]
     assert left[4 * 16] == "1"
