@@ -181,8 +181,8 @@ cells, labels, names = vector_registers(trace, lane)
 registers_over_time(cells, labels, names, title=f"The vector registers of lane {lane}, step by step")
 
 # %% [markdown]
-# Lane 5 computes the byte offset 20, loads 5 and 500, adds them, and stores 505. All 64 lanes did the same
-# in the same steps, each with its own values.
+# Read it downwards. Lane 5 computes the byte offset 20, loads 5 and 500, adds them, and stores 505. All 64
+# lanes did the same in the same steps, each with its own values. (Change `lane` at the top to watch another.)
 #
 # A lane can have 512 such registers, 32 bits each: 256 architectural ones (`v0`...) and 256 accumulation
 # registers (`a0`...), which matrix instructions like to use. "At most 256", which you may read, counts only
@@ -223,7 +223,7 @@ def two_sides(x_ptr, y_ptr, out_ptr, BLOCK: tl.constexpr):
 
 
 with knobs.amd.scope():
-    # Triton can mask a lane by sending it an address out of range instead. Notebook 02 shows that.
+    # Triton can also mask a lane by giving it an address out of range. Here it shall use EXEC.
     knobs.amd.use_buffer_ops = False
     sides = labkit.trace(two_sides, (1,), (x, y, out), {"BLOCK": 64, "num_warps": 1})
 
