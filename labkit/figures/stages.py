@@ -162,16 +162,18 @@ def rounding_picture(
 
     (name, first), (other, second) = results.items()
     differs = first != second
+    shares = (second / values)[differs]
     alt = (
         f"Rounded number over number, from {values[0]:g} to {values[-1]:g}. {name}: "
         f"{np.min(first / values):.2f} to {np.max(first / values):.2f}. {other} differs at {differs.sum()} "
-        f"of {len(values)} numbers, where it gives {np.nanmin(second / values):.2f} to "
-        f"{np.nanmax((second / values)[differs]):.2f}, or NaN."
+        f"of {len(values)} numbers"
     )
+    finite = shares[~np.isnan(shares)]
+    alt += f", there it gives {finite.min():.2f} to {finite.max():.2f}, or NaN." if finite.size else "."
     figure = Picture(9.5, 4.4, alt)
     axes = figure.subplots()
     axes.scatter(values, first / values, s=7, c=_SOLID[0], label=f"{name}: all numbers")
-    wrong = np.nan_to_num(second / values, nan=0.0)[differs]
+    wrong = np.nan_to_num(shares, nan=0.0)
     label = f"{other}: where it differs (NaN drawn at 0)"
     axes.scatter(values[differs], wrong, s=40, c=_SOLID[5], marker="x", label=label)
     for limit, text, side in ((smallest_normal, "smallest normal", "left"), (largest, "largest", "right")):

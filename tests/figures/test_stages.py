@@ -71,6 +71,13 @@ def test_rounding_marks_only_what_differs(rounding):
     assert "differs at 2 of 4 numbers" in rounding.alt
 
 
+def test_rounding_where_nothing_differs():
+    values = np.array([0.5, 1.0])
+    picture = rounding_picture(values, {"a": values, "b": values}, smallest_normal=0.5, largest=1.0)
+    assert picture.alt.endswith("b differs at 0 of 2 numbers.")
+    assert picture.png().startswith(b"\x89PNG")
+
+
 def test_owner_maps_number_the_lanes(owners):
     left = [item.get_text() for item in owners.axes[0].texts]
     assert len(left) == 8 * 16
