@@ -106,6 +106,9 @@ class _Utilities:
         """
         return name, name, 0, 0, MAX_WORKGROUP
 
+    def unload_module(self, module: Any) -> None:
+        """Triton 3.9 calls this when a kernel goes; there is nothing to unload."""
+
 
 class _Launcher:
     """Runs one compiled kernel. Triton makes one for each and calls it at every launch."""

@@ -104,6 +104,11 @@ def _active(mask: LaneMask, inside: np.ndarray | None) -> np.ndarray | None:
     return inside & mask.lanes
 
 
+def _tell(record: Recorder, context: Context, addresses: np.ndarray, size: int, lanes: np.ndarray) -> None:
+    addresses = np.broadcast_to(addresses, lanes.shape)
+    record(context.memory.on_gpu_lines(addresses, lanes), size, lanes)
+
+
 def _load(state, instruction, context, record, find, width, target) -> Step:
     half = width.endswith("_d16_hi") or width.endswith("_d16")
     width, into = width.split("_d16")[0], int(width.endswith("_hi"))
@@ -117,7 +122,7 @@ def _load(state, instruction, context, record, find, width, target) -> Step:
         addresses, inside = find()
         active = _active(mask, inside)
         words = context.memory.load(addresses, size, active)
-        record(addresses, size, mask.lanes if active is None else active)
+        _tell(record, context, addresses, size, mask.lanes if active is None else active)
         if signed:
             words = [words[0].astype(f"u{size}").view(signed).astype(np.int32)]
         for k, word in enumerate(words):
@@ -144,7 +149,7 @@ def _store(state, instruction, context, record, find, width, source) -> Step:
         if high:
             words = [words[0] >> np.uint32(16)]
         context.memory.store(addresses, size, active, words)
-        record(addresses, size, mask.lanes if active is None else active)
+        _tell(record, context, addresses, size, mask.lanes if active is None else active)
 
     return step
 
@@ -168,7 +173,7 @@ def _atomic(state, instruction, context, record, find, name, source, target) -> 
                 allocation.words.view(np.uint8), offsets, [word[lanes] for word in words]
             ),
         )
-        record(addresses, operation.size, mask.lanes if active is None else active)
+        _tell(record, context, addresses, operation.size, mask.lanes if active is None else active)
         if target is not None:
             halves = before.view(np.uint32).reshape(*before.shape, -1)
             for k in range(operation.size // 4):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_GPU_ALIGNMENT = 512  # bytes; what PyTorch gives on a GPU (kMinBlockSize of its caching allocator)
+
 
 @dataclass(slots=True)
 class Allocation:
@@ -98,6 +100,21 @@ class Memory:
         if index < 0 or address >= self.allocations[index].end:
             return None
         return self.allocations[index]
+
+    def on_gpu_lines(self, addresses: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+        """The addresses as if each storage began on a 512-byte boundary, for counting cache lines.
+
+        PyTorch aligns so on a GPU and to 64 bytes on a host, where line counts would change from
+        one allocation to the next.
+        """
+        active = addresses[lanes]
+        found = self.find(int(active[0])) if active.size else None
+        if found is None:
+            return addresses
+        if int(active.min()) >= found.base and int(active.max()) < found.end:
+            return addresses - np.uint64(found.base % _GPU_ALIGNMENT)
+        which = np.maximum(np.searchsorted(self._bases, addresses, "right") - 1, 0)
+        return addresses - (self._bases % np.uint64(_GPU_ALIGNMENT))[which]
 
     def load(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None) -> list[np.ndarray]:
         """ceil(size / 4) arrays of uint32 like `addresses`; lanes that are off read 0."""

@@ -248,3 +248,22 @@ def test_allocation_reads_a_tensors_own_memory():
     allocation = Allocation.at("t", tensor.data_ptr(), 12)
     allocation.words[0] = 0x00070008
     assert tensor.tolist() == [8, 7, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("shift", [0, 16, 32, 48])
+def test_line_counts_do_not_depend_on_where_the_host_put_a_tensor(shift):
+    """A GPU's allocator aligns storages to 512 bytes; a view into one keeps its offset."""
+    base = torch.zeros(4096 + 256)
+    start = (-base.data_ptr() // 4) % 32  # the first element on a 128-byte line of the host
+    # A storage of its own that begins `shift` elements after such a line.
+    numbers = base.numpy()[start + shift : start + shift + 1024]
+    x = torch.from_numpy(numbers)
+    assert x.untyped_storage().data_ptr() % 128 == 4 * shift % 128
+    out = torch.empty(1024)
+    kernels.add_kernel[(4,)](x, x, out, 1024, BLOCK=256)
+    memory = labkit.last_launch().counters.memory
+    assert memory["lines_touched"].tolist() == memory["minimum_lines"].tolist() == [32, 32, 32]
+    view = torch.from_numpy(base.numpy()[start : start + 1025])[1:]
+    kernels.add_kernel[(4,)](view, view, out, 1024, BLOCK=256)
+    memory = labkit.last_launch().counters.memory.query("kind == 'load'")
+    assert memory["lines_touched"].sum() > memory["minimum_lines"].sum()
