@@ -34,8 +34,10 @@ class Traffic:
         self.bytes_per_lane = size
         each_wave = np.count_nonzero(lanes, axis=1)
         self.lanes += int(each_wave.sum())
-        self.lines += count_lines(addresses, size, lanes)
-        self.minimum_lines += int((-(-each_wave * size // LINE_BYTES)).sum())
+        lines = count_lines(addresses, size, lanes)
+        self.lines += lines
+        # Lanes that share an address need fewer lines than their bytes add up to.
+        self.minimum_lines += min(lines, int((-(-each_wave * size // LINE_BYTES)).sum()))
 
 
 def count_lines(addresses: np.ndarray, size: int, lanes: np.ndarray) -> int:
