@@ -76,7 +76,7 @@ scalar("s_pack_ll_b32_b16", "u32 u32 -> u32")(lambda a, b: (a & U32(0xFFFF)) | (
 scalar("s_pack_lh_b32_b16", "u32 u32 -> u32")(lambda a, b: (a & U32(0xFFFF)) | (b & U32(0xFFFF0000)))
 scalar("s_pack_hh_b32_b16", "u32 u32 -> u32")(lambda a, b: (a >> U32(16)) | (b & U32(0xFFFF0000)))
 scalar("s_ff1_i32_b32", "u32 -> i32")(
-    lambda a: np.where(a == 0, -1, np.bitwise_count((a & (~a + U32(1))) - U32(1))).astype(I32)
+    lambda a: np.where(a == 0, -1, np.bitwise_count((a & (~a + U32(1))) - U32(1)).astype(I32))
 )
 scalar("s_flbit_i32_b32", "u32 -> i32")(
     lambda a: np.where(a == 0, -1, 32 - np.frexp(a.astype(np.float64))[1]).astype(I32)
@@ -174,8 +174,10 @@ def _extract(a: np.ndarray, field: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @scalar("s_bfe_i32", "u32 u32 -> u32 scc")
 def _extract_signed(a: np.ndarray, field: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    result, _ = _extract(a, field)
     width = np.minimum((field >> U32(16)) & U32(127), 32).astype(U64)
+    # The value is shifted as a signed one: a field that reaches beyond bit 31 finds its sign there.
+    shifted = (a.view(I32) >> (field & _31).astype(I32)).view(U32)
+    result = shifted & ((U64(1) << width) - U64(1)).astype(U32)
     sign = ((U64(1) << width) >> U64(1)).astype(U32)
     result = (result ^ sign) - sign
     return result, result != 0
@@ -192,10 +194,13 @@ _RELATIONS: dict[str, Callable] = {
     "le": np.less_equal,
 }
 for _name, _function in _RELATIONS.items():
-    for _type in ("i32", "u32", "u64"):
+    for _type in ("i32", "u32"):
         scalar(f"s_cmp_{_name}_{_type}", f"{_type} {_type} -> scc")(_function)
     scalar(f"s_cmpk_{_name}_i32", "i32 k16 -> scc")(_function)
     scalar(f"s_cmpk_{_name}_u32", "u32 k16 -> scc")(lambda a, k, f=_function: f(a, k.view(U32) & U32(0xFFFF)))
+
+scalar("s_cmp_eq_u64", "u64 u64 -> scc")(np.equal)
+scalar("s_cmp_lg_u64", "u64 u64 -> scc")(np.not_equal)
 
 
 def bind_scalar(state: State, instruction: Instruction) -> Step:

@@ -83,17 +83,13 @@ HINTS = [
     "s_waitcnt",
     "s_setprio",
     "s_sleep",
-    "s_inst_prefetch",
     "s_sethalt",
     "s_ttracedata",
     "s_icache_inv",
     "s_dcache_inv",
     "s_dcache_wb",
-    "s_waitcnt_vscnt",
-    "s_sched_barrier",
     "buffer_inv",
     "buffer_wbl2",
-    "buffer_gl0_inv",
     "s_set_gpr_idx_off",
 ]
 SCALAR_FORMS: dict[str, Callable[[State, Instruction], Step]] = {

@@ -1,8 +1,13 @@
 """The emulator's tests run on an emulated MI300X."""
 
 import pytest
+from hypothesis import settings
 
 import labkit
+
+# The same inputs in every run, and no time limit an example: a shared machine is slow now and then.
+settings.register_profile("labkit", derandomize=True, deadline=None, max_examples=25)
+settings.load_profile("labkit")
 
 
 @pytest.fixture

@@ -57,3 +57,125 @@ def lanes(values: list, dtype: str) -> np.ndarray:
     filled = np.resize(np.array(values, dtype), 64)
     bits = filled.view(f"u{filled.itemsize}")
     return bits.astype(np.uint32)[None, :] if filled.itemsize < 4 else bits[None, :]
+
+
+SENTINEL = 0xA5A5A5A5  # what a lane that is off must keep
+# EXEC of wave 0, 1, 2, ... when not every lane is on: none, the first, the last, all but one, every other.
+_PARTIAL = [0, 1, 1 << 63, ALL >> 1, 0x5555555555555555, 0xFFFF0000FFFF0000]
+
+
+def _place(state: State, file: np.ndarray, index: int, bits: np.ndarray) -> None:
+    """Store values of 16, 32 or 64 bits in the registers of `file` from `index`, one a lane (or a wave)."""
+    padded = np.resize(bits, file[index].size).reshape(file[index].shape)
+    if bits.itemsize == 8:
+        file[index], file[index + 1] = padded & 0xFFFFFFFF, padded >> np.uint64(32)
+    else:
+        # What lies above a 16-bit value must not matter.
+        file[index] = padded.astype(np.uint32) | (0xDEAD0000 if bits.itemsize == 2 else 0)
+
+
+def _bits(values: np.ndarray | list) -> np.ndarray:
+    array = np.ascontiguousarray(values)
+    return array.view(f"u{array.itemsize}").reshape(-1)
+
+
+def _read(state: State, out: str) -> np.ndarray:
+    if out == "mask":
+        words = np.concatenate([state.s[0], state.s[1]], axis=1)
+        return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").astype(bool).reshape(-1)
+    dtype = np.dtype(out)
+    if dtype.itemsize == 8:
+        return (
+            (state.v[0].astype(np.uint64) | state.v[1].astype(np.uint64) << np.uint64(32)).view(dtype).ravel()
+        )
+    return state.v[0].astype(f"u{dtype.itemsize}").view(dtype).ravel()
+
+
+def run_lanes(text: str, *sources, out: str = "u4", old=None, setup=None) -> np.ndarray:
+    """Execute `text` once for each element of the sources and return the results, one a source element.
+
+    Source k lies in v[2k+2] (and the register above it, for 64 bits); results are read from v0 (v[0:1]), or
+    for out="mask" from s[0:1]. `old` is what v0 holds before. setup(state) may set scalar registers.
+    Runs twice, with every lane on and with some off: those that are on must agree, the others stay.
+    """
+    arrays = [_bits(source) for source in sources]
+    count = max(array.size for array in arrays)
+    full, partial = (
+        _run_once(text, arrays, -(-count // 64), out, old, setup, some) for some in (False, True)
+    )
+    active = np.concatenate([[mask >> lane & 1 for lane in range(64)] for mask in _masks(full.size // 64)])
+    active = active.astype(bool)
+    as_bits = (lambda x: x) if out == "mask" else _bits
+    np.testing.assert_array_equal(as_bits(full)[active], as_bits(partial)[active], err_msg=text)
+    kept = np.zeros(full.size, bool) if out == "mask" else _kept(out, old, full.size)
+    np.testing.assert_array_equal(
+        as_bits(partial)[~active], kept[~active], err_msg=f"{text}: lanes that are off"
+    )
+    return full[:count]
+
+
+def _masks(waves: int) -> list[int]:
+    return [_PARTIAL[wave % len(_PARTIAL)] for wave in range(waves)]
+
+
+def _kept(out: str, old, size: int) -> np.ndarray:
+    if old is not None:
+        return np.resize(_bits(old), size)
+    width = np.dtype(out).itemsize
+    return np.full(size, SENTINEL | SENTINEL << 32, np.uint64).astype(f"u{width}")
+
+
+def _run_once(text: str, arrays: list, waves: int, out: str, old, setup, some_off: bool) -> np.ndarray:
+    state = make_state(waves)
+    state.v[:2] = SENTINEL
+    if old is not None:
+        _place(state, state.v, 0, _bits(old))
+    for k, array in enumerate(arrays):
+        _place(state, state.v, 2 * k + 2, array)
+    if setup is not None:
+        setup(state)
+    if some_off:
+        masks = np.array(_masks(waves), np.uint64)[:, None]
+        state.s[EXEC], state.s[EXEC + 1] = masks & 0xFFFFFFFF, masks >> np.uint64(32)
+        state.exec_changed()
+    execute(state, text)
+    return _read(state, out)
+
+
+def run_waves(text: str, *sources, scc: int = 0, old=None) -> tuple[list[int], list[int]]:
+    """Execute scalar `text` once for each element of the sources, a wave each.
+
+    Source k lies in s[2k+2] (and the one above); returns the values of s[0:1] and SCC of each wave. s1 is 0
+    before, so a 32-bit result reads as itself. EXEC is 0 throughout: scalar instructions must ignore it.
+    """
+    arrays = [_bits(source) for source in sources]
+    waves = max(array.size for array in arrays)
+    state = make_state(waves)
+    set_exec(state, 0)
+    state.scc[...] = bool(scc)
+    if old is not None:
+        _place(state, state.s, 0, _bits(old))
+    for k, array in enumerate(arrays):
+        _place(state, state.s, 2 * k + 2, array)
+    execute(state, text)
+    low, high = (state.s[k][:, 0].tolist() for k in (0, 1))
+    return [a | b << 32 for a, b in zip(low, high, strict=True)], state.scc[:, 0].astype(int).tolist()
+
+
+# Integers at which something changes: signs, carries, shift counts at and above the width.
+EDGES32 = [0, 1, 2, 7, 15, 16, 31, 32, 33, 63, 64, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x12345678,
+           0x7FFFFFFF, 0x80000000, 0x80000001, 0xDEADBEEF, 0xFFFF8000, 0xFFFFFFFE, 0xFFFFFFFF]  # fmt: skip
+EDGES64 = [0, 1, 63, 64, 1 << 31, (1 << 32) - 1, 1 << 32, 0x0123456789ABCDEF, (1 << 63) - 1, 1 << 63,
+           0xFEDCBA9876543210, ALL - 1, ALL]  # fmt: skip
+
+
+def pairs(left: list[int], right: list[int], *dtypes: str) -> tuple[np.ndarray, np.ndarray]:
+    """Every element of one list with every one of the other, as two arrays."""
+    first, second = dtypes or ("u4", "u4")
+    return np.repeat(np.array(left, first), len(right)), np.tile(np.array(right, second), len(left))
+
+
+def signed(value: int, bits: int = 32) -> int:
+    """The two's complement meaning of `bits` bits."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
