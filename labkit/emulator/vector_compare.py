@@ -1,4 +1,4 @@
-"""Vector compares: v_cmp_<relation>_<type> writes one bit a lane, v_cmpx_ the same to EXEC as well."""
+"""Vector compares: v_cmp_<relation>_<type> writes one bit a lane, 0 for a lane that is off."""
 
 from __future__ import annotations
 

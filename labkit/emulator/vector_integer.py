@@ -147,10 +147,11 @@ def _extract_bits(a: np.ndarray, offset: np.ndarray, width: np.ndarray) -> np.nd
     return (a >> (offset & _31)) & keep
 
 
-@vector("v_bfe_i32", "u32 u32 u32 -> u32")
+@vector("v_bfe_i32", "i32 u32 u32 -> u32")
 def _extract_signed_bits(a: np.ndarray, offset: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """The value is shifted as a signed one: a field that reaches beyond bit 31 finds its sign there."""
     width = width & _31
-    field = _extract_bits(a, offset, width)
+    field = (a >> (offset & _31).view(I32)).view(U32) & ((U32(1) << width) - U32(1))
     sign = (U32(1) << width) >> U32(1)
     return (field ^ sign) - sign
 
@@ -180,6 +181,11 @@ def _first_bit_high(a: np.ndarray) -> np.ndarray:
 def _first_bit_unlike_sign(a: np.ndarray) -> np.ndarray:
     unlike = (a ^ (a >> I32(31))).view(U32)
     return np.where(unlike == 0, U32(0xFFFFFFFF), _leading_zeros(unlike))
+
+
+@vector("v_ffbl_b32", "u32 -> u32")
+def _first_bit_low(a: np.ndarray) -> np.ndarray:
+    return np.where(a == 0, U32(0xFFFFFFFF), np.bitwise_count((a & (~a + U32(1))) - U32(1)).astype(U32))
 
 
 vector("v_bcnt_u32_b32", "u32 u32 -> u32")(lambda a, b: np.bitwise_count(a).astype(U32) + b)
