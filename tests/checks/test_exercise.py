@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from labkit.checks import hierarchy
+from labkit.checks import fused, hierarchy
 from labkit.checks.exercise import Exercise, Goal
 from labkit.checks.feedback import GOAL_MISSED, NOT_SOLVED, SOLVED, TRY_AGAIN, Feedback, GoalRow
 from labkit.checks.trial import Outcome, Trial, explain_error, name_index
@@ -82,6 +82,13 @@ def test_untouched_and_overwritten():
     assert one.untouched.tolist() == [False, True, False, False]
     assert one.overwritten.tolist() == [False, False, True, True]
     assert one.first == 1
+
+
+def test_a_wrong_value_that_is_the_poison_by_chance_is_not_called_unwritten():
+    cause = next(m for m in fused.saturate.mistakes if "never written" in m.cause)
+    mixed = outcome(np.array([1.0, 2.0, 3.0]), np.array([1.0, -7.0, 5.0]))
+    assert mixed.untouched.any() and not cause.shows(mixed)
+    assert cause.shows(outcome(np.array([1.0, 2.0, 3.0]), np.array([1.0, -7.0, -7.0])))
 
 
 def test_an_error_without_a_line_is_one_sentence():
