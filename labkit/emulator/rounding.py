@@ -7,6 +7,7 @@ told in the functions of vector_float.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 
 import ml_dtypes
@@ -28,7 +29,7 @@ def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarra
     product = np.multiply(a, b, dtype=np.float64)
     total = product + c
     if dtype == np.float16:
-        return _to_odd(product, c, total).astype(dtype)
+        return to_odd(product, c, total).astype(dtype)
     # Rounding twice differs from once only near a tie of the second rounding, or in denormals.
     bits = total.view(np.uint64) & _TIE_BITS
     doubtful = bits == _TIE
@@ -37,11 +38,11 @@ def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarra
     if doubtful.any():
         at = np.nonzero(doubtful)
         c = np.broadcast_to(c, total.shape)
-        result[at] = _to_odd(product[at], c[at], total[at])
+        result[at] = to_odd(product[at], c[at], total[at])
     return result
 
 
-def _to_odd(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
+def to_odd(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
     """x + y rounded to odd: where `total` = fl(x + y) is not exact, the neighbour whose last bit is 1."""
     error = _two_sum_error(x, y, total)
     even = (total.view(np.uint64) & np.uint64(1)) == 0
@@ -58,17 +59,39 @@ def _two_sum_error(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarra
 def fused_multiply_add64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a * b + c with one rounding for float64 (Boldo and Melquiond's algorithm).
 
-    Exact unless the product's low half underflows or Dekker's splitting overflows (|x| > 2^995).
+    Where its parts could underflow or overflow, the numbers go through Python's fractions, one by one.
     """
+    a, b, c = np.broadcast_arrays(a, b, c)
     high, low = _two_product(a, b)
-    plain = high + c
     t_high = c + low
     t_low = _two_sum_error(c, low, t_high)
     v_high = high + t_high
     v_low = _two_sum_error(high, t_high, v_high)
-    total = t_low + v_low
-    result = v_high + _to_odd(t_low, v_low, total)
-    return np.where(np.isfinite(result), result, plain)
+    result = v_high + to_odd(t_low, v_low, t_low + v_low)
+    plain = (a == 0) | (b == 0) | ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+    result = np.where(plain, high + c, result)
+    size, largest = np.abs(high), np.maximum(np.maximum(np.abs(a), np.abs(b)), np.abs(c))
+    doubtful = ~plain & ~((size > 2.0**-900) & (size < 2.0**900) & (largest < 2.0**900))
+    if doubtful.any():
+        result[doubtful] = exact_multiply_add(a[doubtful], b[doubtful], c[doubtful])
+    return result
+
+
+def exact_multiply_add(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, power: np.ndarray | int = 0
+) -> np.ndarray:
+    """(a * b + c) * 2**power of finite float64 values with one rounding; one by one, so for few of them."""
+    rows = zip(*(x.tolist() for x in np.broadcast_arrays(a, b, c, power)), strict=True)
+    return np.array(
+        [_nearest((Fraction(x) * Fraction(y) + Fraction(z)) * Fraction(2) ** n) for x, y, z, n in rows]
+    )
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
 
 
 def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

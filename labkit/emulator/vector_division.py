@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.emulator.rounding import fused_multiply_add, fused_multiply_add64
+from labkit.emulator.rounding import (
+    exact_multiply_add,
+    fused_multiply_add,
+    fused_multiply_add64,
+    to_odd,
+)
 from labkit.emulator.vector import vector
 
 
@@ -91,18 +96,23 @@ def _fused_and_unscaled(a: np.ndarray, b: np.ndarray, c: np.ndarray, raised: np.
     result = fused_multiply_add(a, b, c)
     if not raised.any():
         return result
-    # One rounding for the scaled result too: it can be a denormal. float64 holds a * b exactly, and the
-    # sum's error is far below float32's last bit except at a tie, which a quotient never is.
-    exact = np.multiply(a, b, dtype=np.float64) + c
+    # One rounding for the scaled result too: it can be a denormal. Rounding to odd in float64 keeps what
+    # decides the last one, also for a quotient a hair beside a tie.
+    product = np.multiply(a, b, dtype=np.float64)
+    odd = to_odd(product, c, product + c)
     power = np.where(_F32.exponent(c) > 127, _F32.scale, -_F32.scale)
-    return np.where(raised, np.ldexp(exact, power).astype(np.float32), result)
+    return np.where(raised, np.ldexp(odd, power).astype(np.float32), result)
 
 
 @vector("v_div_fmas_f64", "f64 f64 f64 vcc -> f64")
 def _fused_and_unscaled64(a: np.ndarray, b: np.ndarray, c: np.ndarray, raised: np.ndarray) -> np.ndarray:
     result = fused_multiply_add64(a, b, c)
-    power = np.where(_F64.exponent(c) > 1023, _F64.scale, -_F64.scale)
-    return np.where(raised, np.ldexp(result, power), result)
+    raised = raised & np.isfinite(result)
+    if raised.any():
+        power = np.where(_F64.exponent(c) > 1023, _F64.scale, -_F64.scale)
+        a, b, c, power = (np.broadcast_to(x, raised.shape)[raised] for x in (a, b, c, power))
+        result[raised] = exact_multiply_add(a, b, c, power)
+    return result
 
 
 @vector("v_div_fixup_f32", "f32 f32 f32 -> f32")

@@ -61,8 +61,10 @@ def half(function: Callable) -> Callable:
 
 for _name, _function in ARITHMETIC.items():
     vector(f"v_{_name}_f32", "f32 f32 -> f32")(_function)
-    vector(f"v_{_name}_f64", "f64 f64 -> f64")(_function)
     vector(f"v_{_name}_f16", "f16 f16 -> f16", mode=True)(half(_function))
+
+vector("v_add_f64", "f64 f64 -> f64")(np.add)
+vector("v_mul_f64", "f64 f64 -> f64")(np.multiply)
 
 for _t in ("f32", "f64", "f16"):
     vector(f"v_min_{_t}", f"{_t} {_t} -> {_t}")(_minimum)
@@ -80,7 +82,6 @@ vector("v_fma_f32", "f32 f32 f32 -> f32")(fused_multiply_add)
 vector("v_fmac_f32", "f32 f32 old -> f32")(fused_multiply_add)
 vector("v_fmaak_f32 v_fmamk_f32", "f32 f32 f32 -> f32")(fused_multiply_add)
 vector("v_fma_f16", "f16 f16 f16 -> h16", mode=True)(fused_multiply_add_half)
-vector("v_fmac_f16", "f16 f16 old -> f16", mode=True)(fused_multiply_add_half)
 vector("v_fma_f64", "f64 f64 f64 -> f64")(fused_multiply_add64)
 vector("v_fmac_f64", "f64 f64 old -> f64")(fused_multiply_add64)
 vector("v_max3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: _maximum(_maximum(a, b), c))
@@ -121,13 +122,25 @@ vector("v_exp_f32", "f32 -> f32")(_unit(np.exp2))
 vector("v_log_f32", "f32 -> f32")(_unit(np.log2))
 
 
-def _turns(function: Callable) -> Callable:
-    """v_sin and v_cos take turns; beyond 256 of them the unit's input range ends and cos(0) comes out."""
-    return lambda a: np.where(np.abs(a) <= 256, function(a * (2 * np.pi)), function(a * 0))
+def _turns(ahead: int) -> Callable:
+    """sin (ahead 0) or cos (1 quarter ahead) of a number of turns, reduced exactly to an eighth of one.
+
+    Beyond 256 turns the unit's input range ends, and the value at 0 comes out.
+    """
+
+    def call(turns: np.ndarray) -> np.ndarray:
+        turns = np.where(np.abs(turns) <= 256, turns, turns * 0)
+        quarters = np.rint(turns * 4)
+        rest = (turns - quarters / 4) * (2 * np.pi)
+        phase = (quarters + ahead) % 4
+        value = np.where(phase % 2 == 1, np.cos(rest), np.sin(rest))
+        return np.where(phase >= 2, np.negative(value), value)
+
+    return call
 
 
-vector("v_sin_f32", "f32 -> f32")(_unit(_turns(np.sin)))
-vector("v_cos_f32", "f32 -> f32")(_unit(_turns(np.cos)))
+vector("v_sin_f32", "f32 -> f32")(_unit(_turns(0)))
+vector("v_cos_f32", "f32 -> f32")(_unit(_turns(1)))
 vector("v_rcp_f64", "f64 -> f64")(np.reciprocal)
 vector("v_rsq_f64", "f64 -> f64")(lambda a: 1 / np.sqrt(a))
 vector("v_sqrt_f64", "f64 -> f64")(np.sqrt)

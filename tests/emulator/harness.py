@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+
 import numpy as np
 
 from labkit.compiler.assembly import parse_lines
@@ -179,3 +185,63 @@ def signed(value: int, bits: int = 32) -> int:
     """The two's complement meaning of `bits` bits."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
+
+
+# Fraction bits (the leading one included) and the exponents of the smallest and largest normal number.
+_FLOATS = {"f2": (11, -14, 15), "f4": (24, -126, 127), "f8": (53, -1022, 1023)}
+
+
+def rounded(value: Fraction, kind: str) -> float:
+    """An exact value rounded once to float16, float32 or float64, ties to even; infinite if it overflows."""
+    precision, lowest, highest = _FLOATS[kind]
+    if value == 0:
+        return 0.0
+    size = abs(value)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent += (size >= Fraction(2) ** (exponent + 1)) - (size < Fraction(2) ** exponent)
+    step = Fraction(2) ** (max(exponent, lowest) - precision + 1)
+    result = round(size / step) * step
+    sign = -1.0 if value < 0 else 1.0
+    return sign * (math.inf if result >= Fraction(2) ** (highest + 1) else float(result))
+
+
+def exactly(function: Callable, kind: str, *values: float) -> float:
+    """An arithmetic function of floats as IEEE 754 has it: exact, then rounded once to `kind`.
+
+    Infinities, NaNs and the sign of an exact zero are Python's own.
+    """
+    if all(math.isfinite(value) for value in values):
+        exact = function(*map(Fraction, values))
+        if exact != 0:
+            result = rounded(exact, kind)
+            return result if result else math.copysign(0.0, exact)
+    return function(*values)
+
+
+def assert_same_floats(got: np.ndarray, expected: list[float], inputs: list = ()) -> None:
+    """Equal to the bit, but for the payload of a NaN."""
+    with np.errstate(over="ignore"):
+        wanted = np.array(expected, np.float64).astype(got.dtype)
+    different = _bits(got) != _bits(wanted)
+    different &= ~(np.isnan(got) & np.isnan(wanted))
+    where = np.flatnonzero(different)
+    assert not where.size, [(got[k], wanted[k], [x[k] for x in inputs]) for k in where[:5]]
+
+
+# Floats at which something changes: zeros, denormals, halfway cases, the ends of the range.
+_EVERYWHERE = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, math.inf, -math.inf, math.nan]
+EDGES_FLOAT = {
+    "f2": [*_EVERYWHERE, 3.140625, 65504.0, -65504.0, 2.0**-14, 2.0**-24, -(2.0**-24), 2.0**-14 - 2.0**-24,
+           1024.5, 2047.0, -7.0],
+    "f4": [*_EVERYWHERE, 3.1415927, (2 - 2.0**-23) * 2.0**127, -(2 - 2.0**-23) * 2.0**127, 2.0**-126,
+           2.0**-149, -(2.0**-149), 2.0**-126 - 2.0**-149, 8388609.0, 16777215.0, -4194304.5, 1 + 2.0**-23,
+           2.0**64, 2.0**-64, 2.0**126, -(2.0**-100)],
+    "f8": [*_EVERYWHERE, math.pi, sys.float_info.max, -sys.float_info.max, 2.0**-1022, 5e-324, -5e-324,
+           4503599627370497.5, 1 + 2.0**-52, 2.0**600, 2.0**-600, -(2.0**-1000), 2.0**1022, 1e16 / 3],
+}  # fmt: skip
+
+
+def float_edges(kind: str, count: int) -> list[np.ndarray]:
+    """All combinations of `count` edge values as arrays of float16, float32 or float64."""
+    rows = list(itertools.product(EDGES_FLOAT[kind], repeat=count))
+    return [np.array(column).astype(kind) for column in zip(*rows, strict=True)]
