@@ -144,10 +144,11 @@ FP8_FORMATS = {
 def to_fp8(x: np.ndarray, dtype: type, saturate: np.ndarray | bool) -> np.ndarray:
     """float32 -> the bytes of an FP8 type, round to nearest even.
 
-    saturate: finite values beyond the largest give the largest (MODE.FP16_OVFL); else NaN or infinity,
-    as the type has them. A table over the upper 16 bits, with all lower bits folded into the last of
-    them ("sticky"), decides the same rounding as the whole value: FP8 keeps at most 3 of the 7 fraction
-    bits that are left.
+    saturate: values beyond the largest, infinities too, give the largest (MODE.FP16_OVFL); else NaN or
+    infinity, as the type has them (CDNA 3 ISA guide, "FP16_OVFL rule").
+
+    A table over the upper 16 bits, with all lower bits folded into the last of them ("sticky"), decides the
+    same rounding as the whole value: FP8 keeps at most 3 of the 7 fraction bits that are left.
     """
     bits = x.view(np.uint32)
     key = bits >> np.uint32(16)
@@ -164,7 +165,7 @@ def _fp8_table(dtype: type, saturate: bool) -> np.ndarray:
     values = np.where(np.arange(1 << 16) & 1, np.nextafter(values, values * np.float32(2)), values)
     if saturate:
         top = np.float32(ml_dtypes.finfo(dtype).max)
-        values = np.where(np.isfinite(values), np.clip(values, -top, top), values)
+        values = np.clip(values, -top, top)  # keeps NaN
     return values.astype(dtype).view(np.uint8)
 
 
