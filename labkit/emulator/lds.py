@@ -231,6 +231,8 @@ def swizzle_source(pattern: str) -> np.ndarray | None:
     match = re.fullmatch(r"swizzle\((\w+),\s*(.*)\)", pattern)
     if match is None:
         number = int(pattern, 0)
+        if number >= 0xC000:  # rotation and the order of an FFT
+            return None
         if number & 0x8000:
             return (lane & ~3) | ((number >> (2 * (lane & 3))) & 3)
         keep, or_, xor = number & 31, (number >> 5) & 31, (number >> 10) & 31
@@ -244,9 +246,18 @@ def swizzle_source(pattern: str) -> np.ndarray | None:
     if mode == "BROADCAST":
         size, which = parse_list(rest)
         return (lane & ~(size - 1)) | which
+    if mode == "BITMASK_PERM":
+        return _bitmask_source(rest.strip('"'))
     if mode == "QUAD_PERM":
         return (lane & ~3) | np.array(parse_list(rest))[lane & 3]
     return None
+
+
+def _bitmask_source(bits: str) -> np.ndarray:
+    """One letter a bit of the lane's number, the highest first: 0, 1, p keeps it, i inverts it (LLVM)."""
+    keep, or_, xor = (int("".join("01"[bit in letters] for bit in bits), 2) for letters in ("pi", "1", "i"))
+    lane = np.arange(LANES)
+    return (lane & ~31) | (((lane & keep) | or_) ^ xor)
 
 
 def bind_swizzle(state: State, instruction: Instruction) -> Step:
