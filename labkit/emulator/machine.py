@@ -30,9 +30,10 @@ from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.faults import describe_global, describe_lds
 from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
-from labkit.emulator.lds import LdsOutOfRange, bind_forward_permute, bind_lds, bind_permute, bind_swizzle
+from labkit.emulator.lds import LdsOutOfRange, bind_lds
 from labkit.emulator.memory import Memory, OutOfRange
 from labkit.emulator.operands import EXEC, VCC, Register
+from labkit.emulator.permute import PERMUTE
 from labkit.emulator.program import Instruction, Program, branch_target
 from labkit.emulator.scalar import SCALAR, bind_scalar
 from labkit.emulator.scratch import bind_scratch
@@ -55,9 +56,7 @@ _SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
     **scalar_forms.SCALAR_FORMS,
     **matrix.MATRIX,
     **cdna4.CDNA4,
-    "ds_bpermute_b32": bind_permute,
-    "ds_permute_b32": bind_forward_permute,
-    "ds_swizzle_b32": bind_swizzle,
+    **PERMUTE,
 }
 _CONDITIONS: dict[str, Callable[[State], np.ndarray]] = {
     "s_cbranch_scc0": lambda state: ~state.scc,
