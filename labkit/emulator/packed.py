@@ -21,9 +21,10 @@ from labkit.emulator.rounding import (
     fused_multiply_add,
     fused_multiply_add_half,
     to_fp8,
+    to_half,
 )
 from labkit.emulator.state import State
-from labkit.emulator.vector_float import half
+from labkit.emulator.vector_float import half, maximum, minimum
 
 Step = Callable[[], None]
 _SELECTORS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
@@ -38,13 +39,22 @@ _HALVES: dict[str, tuple[str, Callable]] = {
     "v_pk_add_f16": ("f16", half(np.add)),
     "v_pk_mul_f16": ("f16", half(np.multiply)),
     "v_pk_fma_f16": ("f16", fused_multiply_add_half),
-    "v_pk_min_f16": ("f16", lambda a, b, saturate: np.fmin(a, b)),
-    "v_pk_max_f16": ("f16", lambda a, b, saturate: np.fmax(a, b)),
+    "v_pk_min_f16": ("f16", lambda a, b, saturate: minimum(a, b)),
+    "v_pk_max_f16": ("f16", lambda a, b, saturate: maximum(a, b)),
     "v_pk_add_u16": ("u16", np.add),
+    "v_pk_add_i16": ("i16", np.add),
+    "v_pk_sub_u16": ("u16", np.subtract),
     "v_pk_sub_i16": ("i16", np.subtract),
     "v_pk_mul_lo_u16": ("u16", np.multiply),
+    "v_pk_mad_u16": ("u16", lambda a, b, c: a * b + c),
+    "v_pk_mad_i16": ("i16", lambda a, b, c: a * b + c),
+    "v_pk_min_u16": ("u16", np.minimum),
+    "v_pk_max_u16": ("u16", np.maximum),
+    "v_pk_min_i16": ("i16", np.minimum),
+    "v_pk_max_i16": ("i16", np.maximum),
     "v_pk_lshlrev_b16": ("u16", lambda n, a: a << (n & np.uint16(15))),
     "v_pk_lshrrev_b16": ("u16", lambda n, a: a >> (n & np.uint16(15))),
+    "v_pk_ashrrev_i16": ("i16", lambda n, a: a >> (n & np.int16(15))),
 }
 
 
@@ -133,9 +143,12 @@ def bind_fma_mix(state: State, instruction: Instruction) -> Step:
     if instruction.operation == "v_fma_mix_f32":
         return lambda: store(register, fused_multiply_add(*[read() for read in reads]), state.lane_mask())
     high = int(instruction.operation == "v_fma_mixhi_f16")
-    return lambda: store_half(
-        register, high, fused_multiply_add(*[read() for read in reads]).astype(np.float16), state.lane_mask()
-    )
+
+    def step() -> None:
+        result = to_half(fused_multiply_add(*[read() for read in reads]), state.saturate())
+        store_half(register, high, result, state.lane_mask())
+
+    return step
 
 
 def _mixed(state: State, instruction: Instruction, operand: Operand, half: int, part: int) -> Reader:

@@ -25,13 +25,13 @@ from labkit.emulator.vector import vector
 F32, F64 = np.float32, np.float64
 
 
-def _minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The number where one operand is NaN; -0 below +0."""
     result = np.fmin(a, b)
     return _signed_zero(result, a, b, np.logical_or) if (result == 0).any() else result
 
 
-def _maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The number where one operand is NaN; +0 above -0."""
     result = np.fmax(a, b)
     return _signed_zero(result, a, b, np.logical_and) if (result == 0).any() else result
@@ -67,8 +67,8 @@ vector("v_add_f64", "f64 f64 -> f64")(np.add)
 vector("v_mul_f64", "f64 f64 -> f64")(np.multiply)
 
 for _t in ("f32", "f64", "f16"):
-    vector(f"v_min_{_t}", f"{_t} {_t} -> {_t}")(_minimum)
-    vector(f"v_max_{_t}", f"{_t} {_t} -> {_t}")(_maximum)
+    vector(f"v_min_{_t}", f"{_t} {_t} -> {_t}")(minimum)
+    vector(f"v_max_{_t}", f"{_t} {_t} -> {_t}")(maximum)
     vector(f"v_trunc_{_t}", f"{_t} -> {_t}")(np.trunc)
     vector(f"v_floor_{_t}", f"{_t} -> {_t}")(np.floor)
     vector(f"v_ceil_{_t}", f"{_t} -> {_t}")(np.ceil)
@@ -84,17 +84,17 @@ vector("v_fmaak_f32 v_fmamk_f32", "f32 f32 f32 -> f32")(fused_multiply_add)
 vector("v_fma_f16", "f16 f16 f16 -> h16", mode=True)(fused_multiply_add_half)
 vector("v_fma_f64", "f64 f64 f64 -> f64")(fused_multiply_add64)
 vector("v_fmac_f64", "f64 f64 old -> f64")(fused_multiply_add64)
-vector("v_max3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: _maximum(_maximum(a, b), c))
-vector("v_min3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: _minimum(_minimum(a, b), c))
+vector("v_max3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: maximum(maximum(a, b), c))
+vector("v_min3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: minimum(minimum(a, b), c))
 
 
 @vector("v_med3_f32", "f32 f32 f32 -> f32")
 def _median(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """The middle one; with a NaN among them, the smallest (ISA guide)."""
-    middle = _maximum(_minimum(a, b), _minimum(_maximum(a, b), c))
+    middle = maximum(minimum(a, b), minimum(maximum(a, b), c))
     unordered = np.isnan(a) | np.isnan(b) | np.isnan(c)
     if unordered.any():
-        return np.where(unordered, _minimum(_minimum(a, b), c), middle)
+        return np.where(unordered, minimum(minimum(a, b), c), middle)
     return middle
 
 
