@@ -195,9 +195,10 @@ def bind_scalar_load(state: State, instruction: Instruction, context: Context) -
         fixed, read = fixed + int(offset.value), lambda: np.uint32(0)
     else:
         read = reader(state, instruction, offset, "u32")
+    displacement = np.uint64(fixed & 0xFFFFFFFFFFFFFFFF)  # it may be negative
 
     def step() -> None:
-        address = join(state.s[base.index], state.s[base.index + 1]) + read() + np.uint64(fixed)
+        address = join(state.s[base.index], state.s[base.index + 1]) + read() + displacement
         # The two low bits of a scalar address are ignored (ISA guide, "Scalar memory").
         words = context.memory.load(address & ~np.uint64(3), 4 * count, state.group)
         for k, word in enumerate(words):
