@@ -90,7 +90,6 @@ HINTS = [
     "s_dcache_wb",
     "buffer_inv",
     "buffer_wbl2",
-    "s_set_gpr_idx_off",
 ]
 SCALAR_FORMS: dict[str, Callable[[State, Instruction], Step]] = {
     **{f"s_{name}_saveexec_b64": bind_saveexec for name in _COMBINE},

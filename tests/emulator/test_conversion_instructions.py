@@ -295,6 +295,34 @@ def test_pairs_of_sixteen_bit_floats_of_gfx950():
     assert_same_floats(pair[:, 1].copy(), np.roll(half, 1).tolist())
 
 
+WIDER = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+
+
+@pytest.mark.parametrize("form", ["fp8", "bf8"])
+@pytest.mark.parametrize("wide", WIDER)
+def test_scaled_fp8_of_gfx950(form, wide):
+    """OCP types, with the scale 1.0 that Triton uses; op_sel picks the half that holds the bytes."""
+    dtype = FP8[form, False]
+    with np.errstate(all="ignore"):
+        source = np.concatenate([NEIGHBOURS[::5], RANDOM]).astype(WIDER[wide])
+        source = source[: source.size // 2 * 2]
+        expected = source.astype("f4").astype(dtype)
+    if wide == "f32":
+        sources, operands, last = [source[0::2].copy(), source[1::2].copy()], "v2, v4", "[0,0,0,1]"
+    else:
+        sources, operands, last = [source.view("u4")], "v2", "[0,0,1]"
+    for half, modifier in ((0, ""), (1, f" op_sel:{last}")):
+        text = f"v_cvt_scalef32_pk_{form}_{wide} v0, {operands}, 1.0{modifier}"
+        got = run_lanes(text, *sources, setup=mode(fnuz=False)).view("u2")[half::2]
+        assert_same_fp8(np.ascontiguousarray(got).view("u1"), expected, source)
+    out, target = ("u8", "v[0:1]") if wide == "f32" else ("u4", "v0")
+    for half, modifier in ((0, ""), (1, " op_sel:[1,0,0]")):
+        text = f"v_cvt_scalef32_pk_{wide}_{form} {target}, v2, 1.0{modifier}"
+        got = run_lanes(text, SPREAD, out=out, setup=mode(fnuz=False)).view(WIDER[wide]).astype("f4")
+        halves = SPREAD.view("u2")[half::2]
+        assert_same_floats(got, np.ascontiguousarray(halves).view(dtype).astype("f4").tolist())
+
+
 # Bits 8n.. of a register by their SDWA name.
 FIELDS = {**{f"BYTE_{n}": (8 * n, 8) for n in range(4)}, **{f"WORD_{n}": (16 * n, 16) for n in range(2)},
           "DWORD": (0, 32)}  # fmt: skip
@@ -379,6 +407,7 @@ def test_sdwa_compare_and_select():
     "text,names",
     [
         ("v_cvt_sr_fp8_f32 v0, v2, v4", "v_cvt_sr_fp8_f32"),
+        ("v_cvt_scalef32_pk_fp8_f32 v0, v2, v4, v6", "scale"),
         ("v_cvt_pk_fp8_f32 v0, v2, v4 clamp", "clamp"),
         ("v_xor_b32_sdwa v0, v2, v4 dst_sel:BYTE_1 dst_unused:UNUSED_SEXT", "UNUSED_SEXT"),
         ("v_xor_b32_sdwa v0, v2, v4 src0_sel:NIBBLE_1", "NIBBLE_1"),

@@ -223,6 +223,23 @@ def test_swizzle(pattern):
             assert state.v[0][0, lane] == (value if is_on(mask, lane) else OLD)
 
 
+@pytest.mark.parametrize("mask", [ALL, 0, 0x0000FFFF0000FFFF, 0x00000000FFFFFFFF])
+def test_permlane16_swap_of_gfx950(mask):
+    """The odd rows of the first register change places with the even rows of the second (LLVM)."""
+    state = make_state(fnuz=False)
+    other = [1000 + n for n in NUMBERS]
+    state.v[0], state.v[1] = lanes(NUMBERS, "u4"), lanes(other, "u4")
+    set_exec(state, mask)
+    execute(state, "v_permlane16_swap_b32_e32 v0, v1")
+    for lane in range(64):
+        first, second = (
+            (other[lane - 16], other[lane]) if lane & 16 else (NUMBERS[lane], NUMBERS[(lane + 16) % 64])
+        )
+        if not is_on(mask, lane):
+            first, second = NUMBERS[lane], other[lane]
+        assert (state.v[0][0, lane], state.v[1][0, lane]) == (first, second)
+
+
 @pytest.mark.parametrize(
     "text,names",
     [

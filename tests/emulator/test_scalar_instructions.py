@@ -319,7 +319,9 @@ def test_vcc_and_named_registers_are_scalar_registers():
 
 @pytest.mark.parametrize(
     "text", ["s_nop 1", "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_setprio 1", "s_sleep 1", "buffer_inv sc1",
-             "buffer_wbl2 sc1", "s_dcache_wb", "s_icache_inv", "s_sethalt 0",
+             "buffer_wbl2 sc1", "s_dcache_wb",
+        "s_dcache_inv",
+        "s_ttracedata", "s_icache_inv", "s_sethalt 0",
              "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0"]
 )  # fmt: skip
 def test_hints_change_nothing(text):

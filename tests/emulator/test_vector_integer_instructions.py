@@ -156,6 +156,24 @@ def test_16_bit_results_zero_the_upper_half(name):
     check(f"{name} v0, v2, v4", lambda *v: HALVES[name](*v) & 0xFFFF, *pairs(EDGES16, EDGES16, "u2", "u2"))
 
 
+@pytest.mark.parametrize("table", [0, 1, 0x78, 0xEC, 0x80, 0xFF])
+def test_bitop3_of_gfx950(table):
+    """Bit 4a + 2b + c of the table is the result for bits a, b and c."""
+
+    def function(*sources):
+        bits = range(32)
+        rows = [sum((source >> bit & 1) << 2 - k for k, source in enumerate(sources)) for bit in bits]
+        return sum((table >> row & 1) << bit for bit, row in zip(bits, rows, strict=True))
+
+    sources = np.random.default_rng(6).integers(0, 1 << 32, (3, 64), dtype="u4")
+    check(f"v_bitop3_b32 v0, v2, v4, v6 bitop3:{table:#x}", function, *sources)
+    halves = [np.ascontiguousarray(source).astype("u2") for source in sources]
+    got = run_lanes(f"v_bitop3_b16 v0, v2, v4, v6 bitop3:{table:#x}", *halves, out="u2")
+    assert got.tolist() == [
+        function(*values) & 0xFFFF for values in zip(*(h.tolist() for h in halves), strict=True)
+    ]
+
+
 word = st.integers(0, M)
 
 
