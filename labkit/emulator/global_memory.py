@@ -13,7 +13,7 @@ import numpy as np
 
 from labkit.emulator.access import reader, store, store_half
 from labkit.emulator.atomics import ATOMICS
-from labkit.emulator.memory import Memory
+from labkit.emulator.memory import Allocation, Memory
 from labkit.emulator.operands import Constant, Name, Register
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import LANES, LaneMask, State, join
@@ -89,97 +89,103 @@ def bind_global(state: State, instruction: Instruction, context: Context, record
         if family == "flat":
             operands = operands[:1]
         find = _addresses(state, instruction, operands)
+    access = _Access(state, instruction, context, record, find)
     if kind == "atomic":
         target = (data if family == "buffer" else result) if "sc0" in instruction.modifiers else None
-        return _atomic(state, instruction, context, record, find, width, data, target)
-    if kind == "load":
-        return _load(state, instruction, context, record, find, width, data)
-    return _store(state, instruction, context, record, find, width, data)
+        return access.atomic(width, data, target)
+    return access.load(width, data) if kind == "load" else access.store(width, data)
 
 
-def _active(mask: LaneMask, inside: np.ndarray | None) -> np.ndarray | None:
-    """The lanes that access memory, None for all of them."""
-    if inside is None:
-        return None if mask.full else mask.lanes
-    return inside & mask.lanes
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One global memory instruction; each method makes its step for one kind of access."""
 
+    state: State
+    instruction: Instruction
+    context: Context
+    record: Recorder
+    find: Callable[[], tuple[np.ndarray, np.ndarray | None]]  # addresses, and lanes that are in range
 
-def _tell(record: Recorder, context: Context, addresses: np.ndarray, size: int, lanes: np.ndarray) -> None:
-    addresses = np.broadcast_to(addresses, lanes.shape)
-    record(context.memory.on_gpu_lines(addresses, lanes), size, lanes)
+    def _place(self, mask: LaneMask) -> tuple[np.ndarray, np.ndarray | None]:
+        """Addresses [W, 64], and the lanes that access memory (None for all of them)."""
+        addresses, inside = self.find()
+        if inside is None:
+            return addresses, None if mask.full else mask.lanes
+        return addresses, inside & mask.lanes
 
+    def _tell(self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask) -> None:
+        lanes = mask.lanes if active is None else active
+        addresses = np.broadcast_to(addresses, lanes.shape)
+        self.record(self.context.memory.on_gpu_lines(addresses, lanes), size, lanes)
 
-def _load(state, instruction, context, record, find, width, target) -> Step:
-    half = width.endswith("_d16_hi") or width.endswith("_d16")
-    width, into = width.split("_d16")[0], int(width.endswith("_hi"))
-    if width not in _SIZES:
-        raise instruction.refuse("this width is not implemented")
-    size, signed = _SIZES[width], _SIGNED.get(width)
-    file = getattr(state, target.file)
+    def _size(self, width: str) -> tuple[int, str]:
+        """Bytes a lane, and "", "_d16" or "_d16_hi", of a width such as "dwordx4" or "short_d16_hi"."""
+        name, marker, rest = width.partition("_d16")
+        if name not in _SIZES or rest not in ("", "_hi"):
+            raise self.instruction.refuse("this width is not implemented")
+        return _SIZES[name], marker + rest
 
-    def step() -> None:
-        mask = state.lane_mask()
-        addresses, inside = find()
-        active = _active(mask, inside)
-        words = context.memory.load(addresses, size, active)
-        _tell(record, context, addresses, size, mask.lanes if active is None else active)
-        if signed:
-            words = [words[0].astype(f"u{size}").view(signed).astype(np.int32)]
-        for k, word in enumerate(words):
-            if half:
-                store_half(file[target.index], into, word.view(np.uint32).astype(np.uint16), mask)
-            else:
-                store(file[target.index + k], word, mask)
+    def load(self, width: str, target: Register) -> Step:
+        """Words from memory into registers; a _d16 form fills one half of a register."""
+        size, half = self._size(width)
+        signed = _SIGNED.get(width.split("_d16")[0])
+        state, file = self.state, getattr(self.state, target.file)
 
-    return step
+        def step() -> None:
+            mask = state.lane_mask()
+            addresses, active = self._place(mask)
+            words = self.context.memory.load(addresses, size, active)
+            self._tell(addresses, size, active, mask)
+            if signed:
+                words = [words[0].astype(f"u{size}").view(signed).astype(np.int32)]
+            for k, word in enumerate(words):
+                if half:
+                    value = word.view(np.uint32).astype(np.uint16)
+                    store_half(file[target.index], int(half == "_d16_hi"), value, mask)
+                else:
+                    store(file[target.index + k], word, mask)
 
+        return step
 
-def _store(state, instruction, context, record, find, width, source) -> Step:
-    high = width.endswith("_d16_hi")
-    size = _SIZES.get(width.split("_d16")[0])
-    if size is None:
-        raise instruction.refuse("this width is not implemented")
-    file = getattr(state, source.file)
+    def store(self, width: str, source: Register) -> Step:
+        """Registers to memory; a _d16_hi form stores the upper half of a register."""
+        size, half = self._size(width)
+        shift = np.uint32(16 if half == "_d16_hi" else 0)
+        state, file = self.state, getattr(self.state, source.file)
 
-    def step() -> None:
-        mask = state.lane_mask()
-        addresses, inside = find()
-        active = _active(mask, inside)
-        words = [file[source.index + k] for k in range((size + 3) // 4)]
-        if high:
-            words = [words[0] >> np.uint32(16)]
-        context.memory.store(addresses, size, active, words)
-        _tell(record, context, addresses, size, mask.lanes if active is None else active)
+        def step() -> None:
+            mask = state.lane_mask()
+            addresses, active = self._place(mask)
+            words = [file[source.index + k] >> shift for k in range((size + 3) // 4)]
+            self.context.memory.store(addresses, size, active, words)
+            self._tell(addresses, size, active, mask)
 
-    return step
+        return step
 
+    def atomic(self, name: str, source: Register, target: Register | None) -> Step:
+        """A read-modify-write; the old values go to `target` where there is one."""
+        if name not in ATOMICS:
+            raise self.instruction.refuse("this atomic is not implemented")
+        operation = ATOMICS[name]
+        state, file = self.state, getattr(self.state, source.file)
 
-def _atomic(state, instruction, context, record, find, name, source, target) -> Step:
-    if name not in ATOMICS:
-        raise instruction.refuse("this atomic is not implemented")
-    operation = ATOMICS[name]
-    file = getattr(state, source.file)
+        def step() -> None:
+            mask = state.lane_mask()
+            addresses, active = self._place(mask)
+            words = [file[source.index + k].reshape(-1) for k in range(operation.words)]
 
-    def step() -> None:
-        mask = state.lane_mask()
-        addresses, inside = find()
-        active = _active(mask, inside)
-        words = [file[source.index + k].reshape(-1) for k in range(operation.words)]
-        before = context.memory.update(
-            addresses,
-            operation.size,
-            active,
-            lambda allocation, offsets, lanes: operation.apply(
-                allocation.words.view(np.uint8), offsets, [word[lanes] for word in words]
-            ),
-        )
-        _tell(record, context, addresses, operation.size, mask.lanes if active is None else active)
-        if target is not None:
-            halves = before.view(np.uint32).reshape(*before.shape, -1)
-            for k in range(operation.size // 4):
-                store(state.v[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
+            def change(allocation: Allocation, offsets: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+                data = [word[lanes] for word in words]
+                return operation.apply(allocation.words.view(np.uint8), offsets, data)
 
-    return step
+            before = self.context.memory.update(addresses, operation.size, active, change)
+            self._tell(addresses, operation.size, active, mask)
+            if target is not None:
+                halves = before.view(np.uint32).reshape(*before.shape, -1)
+                for k in range(operation.size // 4):
+                    store(state.v[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
+
+        return step
 
 
 _SCALAR_LOAD = re.compile(r"s_load_dword(?:x(\d+))?")

@@ -6,6 +6,7 @@ Addresses are the tensors' real ones, so that pointer arithmetic in the kernel n
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,10 @@ class Allocation:
         return self.base + 4 * self.words.size if size == 4 else self.end
 
 
+# An atomic's work on one allocation: (allocation, byte offsets, flat lane numbers) -> old values.
+Change = Callable[[Allocation, np.ndarray, np.ndarray], np.ndarray]
+
+
 class OutOfRange(Exception):
     """Some active lanes hold addresses outside every allocation; `lanes` marks them, [W, 64] or [W, 1]."""
 
@@ -65,7 +70,9 @@ class Memory:
         self.allocations = sorted((a for a in allocations if a.bytes.size), key=lambda a: a.base)
         self._bases = np.array([a.base for a in self.allocations], np.uint64)
 
-    def _groups(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None):
+    def _groups(
+        self, addresses: np.ndarray, size: int, lanes: np.ndarray | None
+    ) -> Iterator[tuple[Allocation, np.ndarray | None]]:
         """Yield (allocation, lanes) so that each access lies in one allocation.
 
         `lanes` None in the answer means every lane. Raises OutOfRange before anything is touched.
@@ -131,7 +138,9 @@ class Memory:
             result = part if result is None else [a | b for a, b in zip(result, part, strict=True)]
         return result or [np.zeros(addresses.shape, np.uint32)] * count
 
-    def store(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None, values: list) -> None:
+    def store(
+        self, addresses: np.ndarray, size: int, lanes: np.ndarray | None, values: list[np.ndarray]
+    ) -> None:
         """Store the low `size` bytes of the words of `values`; of lanes with one address the last wins."""
         for allocation, here in list(self._groups(addresses, size, lanes)):
             offset = addresses - np.uint64(allocation.base)
@@ -140,8 +149,10 @@ class Memory:
                 offset, words = offset[here], [word[here] for word in words]
             _scatter(allocation, offset, size, words)
 
-    def update(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None, change) -> np.ndarray:
-        """Atomics: `change(allocation bytes, offsets, flat lane indices)`, lane after lane where it matters.
+    def update(
+        self, addresses: np.ndarray, size: int, lanes: np.ndarray | None, change: Change
+    ) -> np.ndarray:
+        """Atomics: let `change` work on each allocation that the lanes touch.
 
         Returns what `change` returned for each lane, like `addresses` (uint32 or uint64), 0 elsewhere.
         """

@@ -135,9 +135,9 @@ def test_readlane_and_writelane_ignore_exec(lane):
     """A lane number in a scalar register counts by its low six bits."""
     state = make_state()
     state.v[1] = lanes(NUMBERS, "u4")
-    state.s[4], state.s[5] = lane, 42
+    state.s[4] = lane
     set_exec(state, 0)
-    execute(state, "v_readlane_b32 s0, v1, s4\nv_writelane_b32 v1, s5, s4")
+    execute(state, "v_readlane_b32 s0, v1, s4\nv_writelane_b32 v1, 42, s4")
     assert state.s[0][0, 0] == NUMBERS[lane % 64]
     assert state.v[1][0].tolist() == [42 if k == lane % 64 else n for k, n in enumerate(NUMBERS)]
 
