@@ -20,6 +20,9 @@ LOADS = {  # bytes, and how the value lies in the registers
 STORES = {"dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "byte": 1, "short": 2}
 
 
+FORMS = ("global_load_{} {}, v[2:3], off", "global_load_{} {}, v2, s[4:5]", "flat_load_{} {}, v[2:3]")
+
+
 def random_bytes(count):
     return np.random.default_rng(9).integers(0, 256, count, dtype=np.uint8)
 
@@ -54,11 +57,7 @@ def test_global_load(kind, step, offset):
     count = max(size // 4, 1)
     modifier = f" offset:{offset}" if offset else ""
     for mask in MASKS:
-        for form in (
-            "global_load_{} {}, v[2:3], off",
-            "global_load_{} {}, v2, s[4:5]",
-            "flat_load_{} {}, v[2:3]",
-        ):
+        for form in FORMS if offset >= 0 else FORMS[:2]:  # a flat offset has no sign
             state = make_state()
             state.v[8:12] = OLD
             at = [64 + step * lane for lane in range(64)]
