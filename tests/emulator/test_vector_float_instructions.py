@@ -97,6 +97,15 @@ def test_fma_near_a_tie(kind):
     check(f"v_fma_{kind}", kind, lambda *v: exactly(fma, KINDS[kind], *v), [a, b, c])
 
 
+def test_fma_near_a_tie_between_denormals():
+    """c plus half a step, but for 2^-46 of that half: in float64 the sum looks like a tie, and it is none."""
+    a, b = np.float32((1 + 2.0**-23) * 2.0**-75), np.float32((1 - 2.0**-23) * 2.0**-75)
+    steps = np.array([1 << 22, (1 << 22) + 1, (1 << 23) - 1, 12345677, 3, 4])
+    c = np.concatenate([steps, -steps]) * 2.0**-149
+    sources = [np.full(24, a), np.repeat([b, -b], 12), np.tile(c.astype("f4"), 2)]
+    check("v_fma_f32", "f32", lambda *v: exactly(fma, "f4", *v), sources)
+
+
 def test_fma_forms_that_keep_a_constant_or_the_destination():
     a, b = float_edges("f4", 2)
     old = np.roll(a, 5)
