@@ -178,15 +178,20 @@ def test_an_access_outside_every_tensor_is_a_fault(text, at):
     execute(state, text, [data])
 
 
-def test_lanes_may_touch_different_tensors():
-    first, second = random_bytes(256), random_bytes(256)[::-1].copy()
+@pytest.mark.parametrize("mask", MASKS)
+def test_lanes_may_touch_different_tensors(mask):
+    """Odd lanes the first, even lanes the second; lanes that are off neither."""
+    before = [random_bytes(256), random_bytes(256)[::-1].copy()]
+    first, second = (data.copy() for data in before)
     state = make_state()
+    state.v[0], state.v[4] = OLD, 77
     address_pair(state, 2, [(first if lane % 2 else second).ctypes.data + 4 * lane for lane in range(64)])
+    set_exec(state, mask)
     execute(state, "global_load_dword v0, v[2:3], off\nglobal_store_dword v[2:3], v4, off", [first, second])
     for lane in range(64):
-        source = random_bytes(256) if lane % 2 else random_bytes(256)[::-1].copy()
-        assert state.v[0][0, lane] == source.view("u4")[lane]
-    assert (first.view("u4")[1::2] == 0).all() and first.view("u4")[::2].all()
+        old = int(before[1 - lane % 2].view("u4")[lane])
+        assert state.v[0][0, lane] == (old if is_on(mask, lane) else OLD)
+        assert (first if lane % 2 else second).view("u4")[lane] == (77 if is_on(mask, lane) else old)
 
 
 # Buffer instructions
