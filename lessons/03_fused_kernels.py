@@ -113,7 +113,7 @@ pd.DataFrame(
             "smallest above zero": f"{v[v > 0].min():.3g}",
             "bit patterns that are NaN": ", ".join(f"{p:#04x}" for p in patterns[np.isnan(v)]),
             "bit patterns that are zero": ", ".join(f"{p:#04x}" for p in patterns[v == 0]),
-            "what 1000 becomes in a plain cast": str(np.float32(1000).astype(formats[name])),
+            "what 1000 becomes in a plain cast (NumPy)": str(np.float32(1000).astype(formats[name])),
         }
         for name, v in every.items()
     }
@@ -124,9 +124,9 @@ pd.DataFrame(
 # exponent counts from another start. `fnuz` stands for "finite, no negative zero": the pattern 0x80, which
 # is -0 elsewhere, is its only NaN.
 #
-# Numbers beyond the largest have no home: a plain cast makes them NaN. So you do two things. You **divide by
-# a scale**, chosen so that the tensor's values fill the range. And you **saturate**: what is still too large
-# becomes the largest value.
+# Numbers beyond the largest have no home: a plain cast in NumPy or PyTorch makes them NaN. So you do two
+# things. You **divide by a scale**, chosen so that the tensor's values fill the range. And you **saturate**:
+# what is still too large becomes the largest value.
 
 # %%
 x = np.geomspace(2.0**-14, 400.0, 4000).astype(np.float32)
@@ -401,6 +401,10 @@ saturate
 # Divide first, then limit, then cast: the limit belongs to the format, so it applies to the scaled number.
 # `tl.clamp` takes the middle of three numbers. With a NaN among them the chip's `v_med3_f32` gives the
 # smallest, so the compiler must guard it; `propagate_nan` asks for that.
+#
+# Does the check pass without any clamp? It does: Triton's own cast saturates. On MI300X it sets the mode bit
+# FP16_OVFL at the kernel's start, and then the conversion instruction limits by itself. PyTorch's cast gives
+# NaN. A clamp says what you mean, wherever the code ends up.
 # </details>
 #
 # ## Where you are now

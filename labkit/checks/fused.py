@@ -89,7 +89,8 @@ saturate = Exercise(
             lambda o: isinstance(o.error, MemoryFault) or (o.error is None and bool(o.overwritten.any())),
         ),
         Mistake(
-            "a value beyond the format's range became NaN: clamp to -LARGEST and LARGEST before the cast.",
+            "a value beyond the format's range became NaN: clamp to -LARGEST and LARGEST before the cast, and "
+            "without a division, since infinity / infinity is NaN.",
             _nan_made,
         ),
         Mistake(

@@ -15,12 +15,27 @@ from labkit.emulator.rounding import FP8_FORMATS, fp8_values, to_fp8, to_half
 from labkit.emulator.state import LANES, LaneMask, State
 from labkit.emulator.vector import vector
 from labkit.emulator.vector_convert import pack, to_bfloat16
+from labkit.emulator.vector_float import maximum, minimum
 
 Step = Callable[[], object]
 
 vector("v_cvt_pk_f16_f32", "f32 f32 -> b32", mode=True)(
     lambda a, b, saturate: pack(to_half(a, saturate), to_half(b, saturate))
 )
+
+
+def _propagating(choose: Callable) -> Callable:
+    """IEEE 754-2019 maximum and minimum: NaN where an operand is NaN; -0 is below +0."""
+
+    def of_three(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        unordered = np.isnan(a) | np.isnan(b) | np.isnan(c)
+        return np.where(unordered, a.dtype.type(np.nan), choose(choose(a, b), c))
+
+    return of_three
+
+
+vector("v_maximum3_f32", "f32 f32 f32 -> f32")(_propagating(maximum))
+vector("v_minimum3_f32", "f32 f32 f32 -> f32")(_propagating(minimum))
 
 
 def bind_bit_operation(state: State, instruction: Instruction) -> Step:

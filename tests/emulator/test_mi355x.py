@@ -80,6 +80,20 @@ def test_bitop3_reads_its_truth_table(table):
     assert (state.v[0] & 0xFF == table).all()
 
 
+@pytest.mark.parametrize("name,wanted", [("maximum3", 3.0), ("minimum3", -2.0)])
+def test_three_way_extremes_propagate_nan(name, wanted):
+    state = make_state(fnuz=False)
+    nan = float("nan")
+    state.v[1] = lanes([3.0, nan, 1.0, 0.0, 3.0], "f4")
+    state.v[2] = lanes([-2.0, 1.0, nan, -0.0, -2.0], "f4")
+    state.v[3] = lanes([1.0, 1.0, 1.0, -0.0, nan], "f4")
+    execute(state, f"v_{name}_f32 v0, v1, v2, v3")
+    got = state.v[0].view(np.float32)[0, :5]
+    assert got[0] == wanted
+    assert np.isnan(got[[1, 2, 4]]).all()
+    assert got[3] == 0 and np.signbit(got[3]) == (name == "minimum3")  # -0 is below +0
+
+
 def test_permlane32_swap():
     state = make_state(fnuz=False)
     state.v[0], state.v[1] = lanes(list(range(64)), "u4"), lanes(list(range(100, 164)), "u4")

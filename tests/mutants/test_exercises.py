@@ -35,7 +35,9 @@ def test_wide_loads_is_solved(kernel):
     assert feedback.goals[0].came in ("1 buffer_load_dwordx4", "1 global_load_dwordx4")
 
 
-@pytest.mark.parametrize("kernel", [fp8.right, fp8.right_by_where], ids=lambda k: k.__name__)
+@pytest.mark.parametrize(
+    "kernel", [fp8.right, fp8.right_by_where, fp8.right_by_the_cast_alone], ids=lambda k: k.__name__
+)
 def test_saturate_is_solved(kernel):
     feedback = fused.saturate.check(kernel)
     assert feedback.solved, repr(feedback)
@@ -56,7 +58,7 @@ WRONG = [
     (fused.saturate, fp8.multiplied, "multiplied by scale"),
     (fused.saturate, fp8.clamped_first, "clamped before the division"),
     (fused.saturate, fp8.limit_of_the_other_chip, "240 is the limit of MI300X"),
-    (fused.saturate, fp8.no_clamp, "became NaN"),
+    (fused.saturate, fp8.sign_by_division, "became NaN"),
     (fused.saturate, fp8.no_mask_on_the_store, "pass mask=offsets < n to the load"),
 ]
 MISSED = [
