@@ -20,9 +20,11 @@ _NUMPY = {"e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "e4m3fn": ml_dtypes.float8_e4m3
 _SPECIAL = np.array([np.nan, np.inf, -np.inf, 1e4, -1e4, 0.0, 1e-30, 2.0**-9], np.float32)
 
 
-def _cast_trial(n: int, fp8: Fp8Format, device: torch.device, random: np.random.Generator) -> Trial:
+def _cast_trial(
+    n: int, exponent: int, fp8: Fp8Format, device: torch.device, random: np.random.Generator
+) -> Trial:
     # A power of two divides exactly, so that a right answer is equal to the last bit.
-    scale = 2.0 ** int(random.choice([-4, -3, -2, 2, 3]))
+    scale = 2.0**exponent
     x = (fp8.largest * scale * random.standard_normal(n)).astype(np.float32)
     x[: min(n, _SPECIAL.size)] = _SPECIAL[: min(n, _SPECIAL.size)]
     exact = np.clip(x.astype(np.float64) / scale, -fp8.largest, fp8.largest)
@@ -42,7 +44,10 @@ def _cast_trials(device: torch.device, random: np.random.Generator) -> list[Tria
     # An AMD chip casts to the OCP format too, in software, so both limits are tried where they differ.
     formats = list(dict.fromkeys([fp8_format(), E4M3FN]))
     sizes = (3, _BLOCK, 2 * int(random.integers(600, 1500)) + 1)
-    return [_cast_trial(n, fp8, device, random) for fp8 in formats for n in sizes]
+    # A scale below 1 hides a clamp in the wrong place and one above 1 shows it, so each format meets both.
+    exponents = random.permuted([random.integers(-4, -1), random.integers(2, 4)])
+    cases = list(zip(sizes, (*exponents[:1], *exponents), strict=True))
+    return [_cast_trial(n, int(power), fp8, device, random) for fp8 in formats for n, power in cases]
 
 
 def _looks_like(outcome: Outcome, wrong_way: Callable[[np.ndarray, float, float], np.ndarray]) -> bool:
@@ -89,8 +94,8 @@ saturate = Exercise(
             lambda o: isinstance(o.error, MemoryFault) or (o.error is None and bool(o.overwritten.any())),
         ),
         Mistake(
-            "a value beyond the format's range became NaN: clamp to -LARGEST and LARGEST before the cast, and "
-            "without a division, since infinity / infinity is NaN.",
+            "a value beyond the format's range became NaN: clamp to -LARGEST and LARGEST before the cast, "
+            "and without a division, since infinity / infinity is NaN.",
             _nan_made,
         ),
         Mistake(

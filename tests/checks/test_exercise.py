@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import labkit
 from labkit.checks import fused, hierarchy
 from labkit.checks.exercise import Exercise, Goal
 from labkit.checks.feedback import GOAL_MISSED, NOT_SOLVED, SOLVED, TRY_AGAIN, Feedback, GoalRow
@@ -89,6 +90,16 @@ def test_a_wrong_value_that_is_the_poison_by_chance_is_not_called_unwritten():
     mixed = outcome(np.array([1.0, 2.0, 3.0]), np.array([1.0, -7.0, 5.0]))
     assert mixed.untouched.any() and not cause.shows(mixed)
     assert cause.shows(outcome(np.array([1.0, 2.0, 3.0]), np.array([1.0, -7.0, -7.0])))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_format_is_tried_with_a_scale_above_and_below_one(seed):
+    """Below 1 a clamp before the division gives the right result; a check that tries only such is by luck."""
+    labkit.start("MI300X", quiet=True)
+    trials = fused.saturate.trials(torch.device("cpu"), np.random.default_rng(seed))
+    for largest in (240.0, 448.0):
+        scales = [float(t.arguments[1]) for t in trials if t.options["LARGEST"] == largest]
+        assert len(scales) == 3 and min(scales) < 1 < max(scales)
 
 
 def test_an_error_without_a_line_is_one_sentence():
