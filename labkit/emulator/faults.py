@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 def describe_global(error: OutOfRange, instruction: Instruction, machine: Machine) -> MemoryFault:
     """The fault of a global access outside every tensor of the launch."""
     address = _first(error.addresses, error.lanes)
+    where = _nearest(machine.context.memory, address)
+    if error.before_base is not None:
+        where = f"{_first(error.before_base, error.lanes):,} bytes before the pointer that it starts from"
     return MemoryFault(
-        f"{instruction.where}: `{instruction.line.text}` touches address {address:#x}, "
-        f"{_nearest(machine.context.memory, address)}. {_who(error.lanes, machine)}"
-        "Check the mask and the offsets of that line."
+        f"{instruction.where}: `{instruction.line.text}` touches address {address:#x}, {where}. "
+        f"{_who(error.lanes, machine)}Check the mask and the offsets of that line."
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from labkit.emulator.access import reader, store, store_half
 from labkit.emulator.atomics import ATOMICS
-from labkit.emulator.memory import Allocation, Memory
+from labkit.emulator.memory import Allocation, Memory, OutOfRange
 from labkit.emulator.operands import Constant, Name, Register
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import LANES, LaneMask, State, join
@@ -69,9 +69,29 @@ def _buffer_addresses(state: State, instruction: Instruction, operands: list) ->
         offset = np.asarray(read()).astype(np.uint64) + fixed
         # A raw buffer's range check leaves the scalar offset out (ISA guide, "Range checking").
         inside = np.broadcast_to(offset < state.s[at + 2], (state.waves, LANES))
-        return base + offset + soffset(), None if inside.all() else inside
+        addresses = base + offset + soffset()
+        if inside.all():
+            return addresses, None
+        _refuse_negative(state, np.broadcast_to(offset, inside.shape), addresses)
+        return addresses, inside
 
     return find
+
+
+def _refuse_negative(state: State, offset: np.ndarray, addresses: np.ndarray) -> None:
+    """Raise OutOfRange for lanes whose offset is a negative number.
+
+    The chip takes it for a huge one, gives 0 and drops the store, so that the kernel's error goes unseen.
+    Triton's way to mask a lane is the offset 2^31, to which an instruction's constant may be added.
+    """
+    wrapped = (offset > _MASKED_UP_TO) & (offset < _TWO_TO_32)
+    wrapped &= state.lane_mask().lanes
+    if wrapped.any():
+        raise OutOfRange(wrapped, addresses - _TWO_TO_32, _TWO_TO_32 - offset)
+
+
+_TWO_TO_32 = np.uint64(1 << 32)
+_MASKED_UP_TO = np.uint64((1 << 31) + (1 << 12))  # a buffer instruction's constant has 12 bits
 
 
 def bind_global(state: State, instruction: Instruction, context: Context, record: Recorder) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -94,8 +95,8 @@ def check_grid(grid: Sequence[Any]) -> tuple[int, int, int]:
     sizes = []
     for axis, size in enumerate(grid):
         try:
-            number = int(size)
-        except (TypeError, ValueError):
+            number = operator.index(size)
+        except TypeError:
             raise LaunchError(f"grid dimension {axis} is {size!r}: pass a whole number") from None
         if not 1 <= number <= _LARGEST_GRID:
             raise LaunchError(

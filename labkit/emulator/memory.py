@@ -55,11 +55,16 @@ Change = Callable[[Allocation, np.ndarray, np.ndarray], np.ndarray]
 
 
 class OutOfRange(Exception):
-    """Some active lanes hold addresses outside every allocation; `lanes` marks them, [W, 64] or [W, 1]."""
+    """Some active lanes hold addresses outside every allocation; `lanes` marks them, [W, 64] or [W, 1].
 
-    def __init__(self, lanes: np.ndarray, addresses: np.ndarray) -> None:
+    before_base: how many bytes each lies before the pointer that the kernel was given, where that is known.
+    """
+
+    def __init__(
+        self, lanes: np.ndarray, addresses: np.ndarray, before_base: np.ndarray | None = None
+    ) -> None:
         super().__init__("address outside every tensor")
-        self.lanes, self.addresses = lanes, addresses
+        self.lanes, self.addresses, self.before_base = lanes, addresses, before_base
 
 
 class Memory:

@@ -73,6 +73,14 @@ def _set_overflow(state: State, instruction: Instruction, value: Operand) -> Ste
     return step
 
 
+def bind_sendmsg(state: State, instruction: Instruction) -> Step:
+    """s_sendmsg calls the host: tl.device_print, and tl.device_assert in debug mode, end in it."""
+    raise instruction.refuse(
+        "tl.device_print and tl.device_assert need a host that listens, which the emulated chip has not; "
+        "take them out and look at the values with labkit.trace, or store them to a tensor"
+    )
+
+
 def _nothing(state: State, instruction: Instruction) -> Step:
     """Scheduling and cache hints, and waits: results in program order need none of them."""
     return lambda: None
@@ -95,5 +103,6 @@ SCALAR_FORMS: dict[str, Callable[[State, Instruction], Step]] = {
     **{f"s_{name}_saveexec_b64": bind_saveexec for name in _COMBINE},
     "s_setreg_imm32_b32": bind_setreg,
     "s_setreg_b32": bind_setreg,
+    "s_sendmsg": bind_sendmsg,
     **dict.fromkeys(HINTS, _nothing),
 }

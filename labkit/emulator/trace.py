@@ -88,6 +88,8 @@ def trace(
     Raises LaunchError for a workgroup or wave that the launch doesn't have, LabkitError where no emulated
     chip is current.
     """
+    if not hasattr(kernel, "__getitem__"):
+        raise LaunchError(f"expected a function decorated with @triton.jit, got {type(kernel).__name__}")
     executed: list[Step] = []
     names: list[str] = []
 

@@ -36,7 +36,7 @@ def set_exec(state: State, mask: int) -> None:
 
 def set_pair(state: State, index: int, value: int) -> None:
     """A 64-bit value in two scalar registers of every wave."""
-    state.s[index], state.s[index + 1] = value & 0xFFFFFFFF, value >> 32
+    state.s[index], state.s[index + 1] = value & 0xFFFFFFFF, (value >> 32) & 0xFFFFFFFF
 
 
 def pair(state: State, index: int) -> int:

@@ -66,7 +66,7 @@ def grid_kernel(out_ptr):
     tl.store(out_ptr + index, 1 + x + 10 * y + 100 * z)
 
 
-@pytest.mark.parametrize("grid", [(0,), (-1,), (4, 0), (2**31,)])
+@pytest.mark.parametrize("grid", [(0,), (-1,), (4, 0), (2**31,), (2.0,), ("4",), (None,)])
 def test_impossible_grid(grid):
     with pytest.raises(LaunchError, match="grid dimension"):
         kernels.ticket_kernel[grid](torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32))
@@ -267,3 +267,29 @@ def test_line_counts_do_not_depend_on_where_the_host_put_a_tensor(shift):
     kernels.add_kernel[(4,)](view, view, out, 1024, BLOCK=256)
     memory = labkit.last_launch().counters.memory.query("kind == 'load'")
     assert memory["lines_touched"].sum() > memory["minimum_lines"].sum()
+
+
+@triton.jit
+def before_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets - 8, mask=offsets < n))
+
+
+@pytest.mark.parametrize("n", [64, 60])
+def test_a_negative_index_is_a_fault_also_where_the_chip_would_give_zero(n):
+    """Inside a storage, too: x begins 16 elements into one, yet a buffer resource starts at x."""
+    x, out = torch.ones(80)[16:], torch.zeros(64)
+    with pytest.raises(
+        MemoryFault, match=r"test_launch\.py:\d+.*32 bytes before the pointer.*lane 0; 8 lanes"
+    ):
+        before_kernel[(1,)](x, out, n, BLOCK=64, num_warps=1)
+
+
+@triton.jit
+def talking_kernel(x_ptr, BLOCK: tl.constexpr):
+    tl.device_print("x", tl.load(x_ptr + tl.arange(0, BLOCK)))
+
+
+def test_device_print_is_refused_in_words():
+    with pytest.raises(UnsupportedInstruction, match="tl.device_print .* take them out"):
+        talking_kernel[(1,)](torch.zeros(64), BLOCK=64)

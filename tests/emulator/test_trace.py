@@ -77,3 +77,8 @@ def test_a_launch_that_did_not_reach_the_emulator():
 
     with pytest.raises(LabkitError, match="cannot be traced"):
         labkit.trace(Elsewhere(), (1,))
+
+
+def test_a_function_that_is_no_kernel():
+    with pytest.raises(LaunchError, match="expected a function decorated with @triton.jit"):
+        labkit.trace(len, (1,))
