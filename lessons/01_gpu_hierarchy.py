@@ -55,6 +55,12 @@ pd.set_option("display.max_colwidth", None)  # tables show their whole text
 lane: int = 5  # the lane whose registers you watch, 0 to 63
 largest_stride: int = 32  # widest gap between neighbouring lanes, in elements; a power of two
 
+# %%
+if not 0 <= lane < 64:
+    raise ValueError(f"lane is {lane}; a wave has lanes 0 to 63")
+if largest_stride < 1 or largest_stride & (largest_stride - 1):
+    raise ValueError(f"largest_stride is {largest_stride}; take a power of two, such as 32")
+
 # %% [markdown]
 # ## 0. Where am I?
 #

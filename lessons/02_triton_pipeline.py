@@ -66,6 +66,12 @@ block: int = 1024  # elements a program adds; a power of two
 num_warps: int = 4  # waves in a workgroup; a power of two, 16 at most
 side: int = 64  # rows and columns of the square tile in section 3; a power of two, 16 to 128
 
+# %%
+limits = {"block": (block, 64, 65536), "num_warps": (num_warps, 1, 16), "side": (side, 16, 128)}
+for name, (value, least, most) in limits.items():
+    if not least <= value <= most or value & (value - 1):
+        raise ValueError(f"{name} is {value}; take a power of two from {least} to {most}")
+
 # %% [markdown]
 # ## 0. One kernel, two roads
 #

@@ -57,6 +57,12 @@ batch: int = 8  # sequences that are decoded together; rows of the tensors below
 hidden: int = 16384  # width of the model
 context: int = 2048  # tokens in each sequence's cache
 
+# %%
+if batch < 1 or context < 0:
+    raise ValueError(f"batch is {batch} and context {context}; take at least 1 and 0")
+if not 1 <= hidden <= 65536:
+    raise ValueError(f"hidden is {hidden}; take 1 to 65536, the widest row that the fused kernel keeps")
+
 # %% [markdown]
 # ## 0. Where a token's time goes
 #
