@@ -167,7 +167,6 @@ def _ends_block(instruction: Instruction) -> bool:
         instruction.kind in ("branch", "barrier")
         or instruction.operation in _NO_FALL_THROUGH
         or "saveexec" in instruction.operation
-        or instruction.operation.startswith("v_cmpx")
         or _writes_exec(instruction)
     )
 
