@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit.errors import EnvironmentProblem
 from labkit.hardware import chip
-from labkit.machine import find_gpu
+from labkit.machine import find_gpu, triton_cache
 
 if TYPE_CHECKING:
     import torch
@@ -120,7 +119,7 @@ def _check_triton() -> None:
 
 def _check_cache() -> None:
     """Triton needs a folder it can write; say so before a kernel fails in the middle of a lesson."""
-    folder = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache")
+    folder = triton_cache()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

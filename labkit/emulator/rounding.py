@@ -30,10 +30,13 @@ def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarra
     total = product + c
     if dtype == np.float16:
         return to_odd(product, c, total).astype(dtype)
-    # Rounding twice differs from once only near a tie of the second rounding, or in denormals.
+    # Rounding twice differs from once only near a tie of the second rounding, or in denormals. A sum of 0 is
+    # exact.
     bits = total.view(np.uint64) & _TIE_BITS
     doubtful = bits == _TIE
-    doubtful |= np.abs(total) < 2.0**-125
+    small = np.abs(total) < 2.0**-125
+    if small.any():
+        doubtful |= small & (total != 0)
     result = total.astype(np.float32)
     if doubtful.any():
         at = np.nonzero(doubtful)

@@ -91,11 +91,14 @@ vector("v_min3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: minimum(minimum(a, b)
 @vector("v_med3_f32", "f32 f32 f32 -> f32")
 def _median(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """The middle one; with a NaN among them, the smallest (ISA guide)."""
-    middle = maximum(minimum(a, b), minimum(maximum(a, b), c))
+    # NumPy's plain minimum and maximum pass NaN on and are several times quicker than fmin and fmax.
+    middle = np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
     unordered = np.isnan(a) | np.isnan(b) | np.isnan(c)
-    if unordered.any():
-        return np.where(unordered, minimum(minimum(a, b), c), middle)
-    return middle
+    zeros = (a == 0).astype(np.int8) + (b == 0) + (c == 0)
+    if not unordered.any() and not (zeros > 1).any():
+        return middle
+    middle = maximum(minimum(a, b), minimum(maximum(a, b), c))
+    return np.where(unordered, minimum(minimum(a, b), c), middle)
 
 
 @vector("v_ldexp_f32", "f32 i32 -> f32")
