@@ -19,7 +19,7 @@ from triton.runtime.cache import get_cache_manager
 
 from labkit.compiler import Compiled
 from labkit.emulator.arguments import allocations, flatten, pack
-from labkit.emulator.launch import Launch, check_grid, execute, interceptor, remember
+from labkit.emulator.launch import Call, Launch, check_grid, execute, interceptor, remember
 from labkit.emulator.program import Program, parse_program
 from labkit.errors import LabkitError
 from labkit.hardware import chip
@@ -131,14 +131,12 @@ class _Launcher:
         grid_x, grid_y, grid_z, _stream, _function, _packed, launch_metadata, enter, leave, *values = args
         grid = check_grid((grid_x, grid_y, grid_z))
         arguments = flatten(self.names, list(self.signature.values()), values)
-        kernarg, memory = (
-            pack(arguments, self.program.metadata, grid, self.num_warps * 64),
-            allocations(arguments),
-        )
+        kernarg = pack(arguments, self.program.metadata, grid, self.num_warps * 64)
+        call = Call(self.program, grid, kernarg, allocations(arguments), self.num_warps, self.lds_bytes)
         if enter is not None:
             enter(launch_metadata)
         run = interceptor.get() or execute
-        counters = run(self.program, grid, kernarg, memory, self.num_warps, self.lds_bytes)
+        counters = run(call)
         if leave is not None:
             leave(launch_metadata)
         if counters is None:

@@ -52,7 +52,7 @@ class Launch:
 
 
 # A function that runs in place of `execute`, for labkit.trace: it returns no counters.
-interceptor: ContextVar[Callable[..., None] | None] = ContextVar("interceptor", default=None)
+interceptor: ContextVar[Callable[[Call], None] | None] = ContextVar("interceptor", default=None)
 _lock = threading.RLock()
 _last: list[Launch] = []  # the last launch of this process, at most one
 _recorders: list[list[Launch]] = []
@@ -107,58 +107,55 @@ def check_grid(grid: Sequence[Any]) -> tuple[int, int, int]:
     return (sizes[0], sizes[1] if len(sizes) > 1 else 1, sizes[2] if len(sizes) > 2 else 1)
 
 
-def execute(
-    program: Program,
-    grid: tuple[int, int, int],
-    kernarg: np.ndarray,
-    allocations: list[Allocation],
-    num_warps: int,
-    lds_bytes: int,
-) -> Counters:
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a launch asks of the chip. kernarg: the kernel's arguments as the ABI lays them out, uint8."""
+
+    program: Program
+    grid: tuple[int, int, int]
+    kernarg: np.ndarray
+    allocations: list[Allocation]
+    num_warps: int
+    lds_bytes: int
+
+    def memory(self) -> Memory:
+        """The memory that the kernel may touch: its tensors, and its arguments."""
+        return Memory([*self.allocations, Allocation.of("kernel arguments", self.kernarg)])
+
+    def machine(self, workgroups: int) -> Machine:
+        """A machine of this shape, kept with the program so that the next launch binds nothing again."""
+        bound, key = self.program.bound, (workgroups, self.num_warps, self.lds_bytes)
+        if key not in bound:
+            # A launch needs two shapes: its full batches and its last one.
+            while len(bound) >= 2:
+                del bound[next(iter(bound))]
+            bound[key] = Machine(self.program, *key)
+        return bound[key]
+
+
+def execute(call: Call) -> Counters:
     """Run every workgroup of the grid; changes the allocations' memory. Returns what was counted."""
-    counters = Counters.of(program)
-    memory = Memory([*allocations, Allocation.of("kernel arguments", kernarg)])
-    total = grid[0] * grid[1] * grid[2]
-    at_once = max(1, WAVES_AT_ONCE // num_warps)
+    counters, memory = Counters.of(call.program), call.memory()
+    total = call.grid[0] * call.grid[1] * call.grid[2]
+    at_once = max(1, WAVES_AT_ONCE // call.num_warps)
     with _lock:
         for start in range(0, total, at_once):
             linear = np.arange(start, min(start + at_once, total))
-            machine = _machine(program, len(linear), num_warps, lds_bytes)
-            machine.run(Batch(workgroup_ids(linear, grid), kernarg), memory, counters)
+            batch = Batch(workgroup_ids(linear, call.grid), call.kernarg)
+            call.machine(len(linear)).run(batch, memory, counters)
     return counters
 
 
-def execute_one(
-    program: Program,
-    grid: tuple[int, int, int],
-    kernarg: np.ndarray,
-    allocations: list[Allocation],
-    num_warps: int,
-    lds_bytes: int,
-    workgroup: tuple[int, int, int],
-    observer: Observer,
-) -> None:
+def execute_one(call: Call, workgroup: tuple[int, int, int], observer: Observer) -> None:
     """Run one workgroup alone and let `observer` see every instruction."""
-    if any(not 0 <= at < size for at, size in zip(workgroup, grid, strict=True)):
-        raise LaunchError(f"workgroup {workgroup} is not in the grid {grid}")
-    memory = Memory([*allocations, Allocation.of("kernel arguments", kernarg)])
+    if any(not 0 <= at < size for at, size in zip(workgroup, call.grid, strict=True)):
+        raise LaunchError(f"workgroup {workgroup} is not in the grid {call.grid}")
+    batch = Batch(np.array([workgroup]), call.kernarg)
     with _lock:
-        machine = _machine(program, 1, num_warps, lds_bytes)
-        machine.run(Batch(np.array([workgroup]), kernarg), memory, Counters.of(program), observer)
+        call.machine(1).run(batch, call.memory(), Counters.of(call.program), observer)
 
 
 def workgroup_ids(linear: np.ndarray, grid: tuple[int, int, int]) -> np.ndarray:
     """(x, y, z) of workgroups by their number in dispatch order: x runs first."""
     x, rest = linear % grid[0], linear // grid[0]
     return np.stack((x, rest % grid[1], rest // grid[1]), axis=1)
-
-
-def _machine(program: Program, workgroups: int, num_warps: int, lds_bytes: int) -> Machine:
-    """A machine of this shape, kept with the program so that the next launch binds nothing again."""
-    key = (workgroups, num_warps, lds_bytes)
-    if key not in program.bound:
-        # A launch needs two shapes: its full batches and its last one.
-        while len(program.bound) >= 2:
-            del program.bound[next(iter(program.bound))]
-        program.bound[key] = Machine(program, *key)
-    return program.bound[key]

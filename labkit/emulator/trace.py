@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit.emulator.launch import execute_one, interceptor
+from labkit.emulator.launch import Call, execute_one, interceptor
 from labkit.emulator.operands import EXEC, M0, VCC, Register
-from labkit.emulator.program import Instruction, Program
+from labkit.emulator.program import Instruction
 from labkit.errors import LabkitError, LaunchError
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ def trace(
     executed: list[Step] = []
     names: list[str] = []
 
-    def watch(program: Program, *launch: Any) -> None:
-        num_warps = launch[-2]
-        if not 0 <= wave < num_warps:
-            raise LaunchError(f"wave {wave} does not exist: a workgroup of this launch has {num_warps} waves")
-        names.append(program.name)
-        execute_one(program, *launch, workgroup, _Recorder(wave, executed))
+    def watch(call: Call) -> None:
+        if not 0 <= wave < call.num_warps:
+            waves = f"a workgroup of this launch has {call.num_warps} waves"
+            raise LaunchError(f"wave {wave} does not exist: {waves}")
+        names.append(call.program.name)
+        execute_one(call, workgroup, _Recorder(wave, executed))
 
     token = interceptor.set(watch)
     try:

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 import labkit
-from labkit.emulator.launch import execute
+from labkit.emulator.launch import Call, execute
 from labkit.emulator.machine import limit_instructions
 from labkit.emulator.memory import Allocation
 from labkit.emulator.program import parse_program
@@ -201,7 +201,7 @@ def run_text(text, tensors, n):
     program = parse_program(text)
     arguments = [(f"arg{k}", "*fp32", tensor) for k, tensor in enumerate(tensors)] + [("n", "i32", n)]
     kernarg = pack(arguments, program.metadata, (1, 1, 1), 256)
-    execute(program, (1, 1, 1), kernarg, allocations(arguments), num_warps=4, lds_bytes=0)
+    execute(Call(program, (1, 1, 1), kernarg, allocations(arguments), num_warps=4, lds_bytes=0))
 
 
 def test_unknown_instruction_is_refused_with_both_lines():
