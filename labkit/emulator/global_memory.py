@@ -13,8 +13,9 @@ import numpy as np
 
 from labkit.emulator.access import reader, store, store_half
 from labkit.emulator.atomics import ATOMICS
+from labkit.emulator.lds import lds_of
 from labkit.emulator.memory import Allocation, Memory, OutOfRange
-from labkit.emulator.operands import Constant, Name, Register
+from labkit.emulator.operands import M0, Constant, Name, Register
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import LANES, LaneMask, State, join
 
@@ -53,7 +54,7 @@ def _buffer_addresses(state: State, instruction: Instruction, operands: list) ->
 
     Triton masks a lane by an offset beyond num_records: its load gives 0, its store vanishes.
     """
-    instruction.allow("offen", "offset", *_CACHE_HINTS)
+    instruction.allow("offen", "offset", "lds", *_CACHE_HINTS)
     index, resource, scalar_offset = operands
     if not isinstance(resource, Register) or resource.count != 4:
         raise instruction.refuse("expected a buffer resource of four scalar registers")
@@ -98,8 +99,9 @@ def bind_global(state: State, instruction: Instruction, context: Context, record
     """A step for any global_, flat_ or buffer_ load, store or atomic."""
     family, kind, width = _FORM.fullmatch(instruction.operation).groups()  # type: ignore[union-attr]
     operands = list(instruction.operands)
+    to_lds = "lds" in instruction.modifiers
     if family == "buffer":
-        data = operands.pop(0)
+        data = None if to_lds else operands.pop(0)
         find = _buffer_addresses(state, instruction, operands)
     else:
         # A load's or returning atomic's result comes first, a store's address does.
@@ -110,6 +112,10 @@ def bind_global(state: State, instruction: Instruction, context: Context, record
             operands = operands[:1]
         find = _addresses(state, instruction, operands)
     access = _Access(state, instruction, context, record, find)
+    if to_lds:
+        if kind != "load":
+            raise instruction.refuse("modifier `lds` is implemented for loads only")
+        return access.load_to_lds(width)
     if kind == "atomic":
         target = (data if family == "buffer" else result) if "sc0" in instruction.modifiers else None
         return access.atomic(width, data, target)
@@ -164,6 +170,28 @@ class _Access:
                     store_half(file[target.index], int(half == "_d16_hi"), value, mask)
                 else:
                     store(file[target.index + k], word, mask)
+
+        return step
+
+    def load_to_lds(self, width: str) -> Step:
+        """Words from memory straight into LDS, at M0 + the constant offset + the lane's number * its size.
+
+        Lanes that the buffer's range check masks write 0 (ISA guide, "Memory buffer load to LDS").
+        """
+        size, half = self._size(width)
+        if half or size < 4:
+            raise self.instruction.refuse("this width is not implemented")
+        lds, state = lds_of(self.state), self.state
+        offset = np.uint32(int(self.instruction.modifiers.get("offset", "0"), 0))
+        place = np.arange(LANES, dtype=np.uint32) * np.uint32(size) + offset
+
+        def step() -> None:
+            mask = state.lane_mask()
+            addresses, active = self._place(mask)
+            words = self.context.memory.load(addresses, size, active)
+            self._tell(addresses, size, active, mask)
+            at = lds.locate((state.s[M0] & np.uint32(0xFFFF)) + place, size, mask.lanes)
+            lds.memory.store(at, size, None if mask.full else mask.lanes, words)
 
         return step
 

@@ -645,7 +645,8 @@ def test_scratch(count):
     "text,names",
     [
         ("buffer_load_dword v0, v2, s[4:7], 0 idxen", "idxen"),
-        ("buffer_load_dword v2, s[4:7], 0 offen lds", "lds"),
+        ("buffer_load_ushort v2, s[4:7], 0 offen lds", "width"),
+        ("buffer_store_dword v2, s[4:7], 0 offen lds", "lds"),
         ("buffer_load_format_x v0, v2, s[4:7], 0 offen", "buffer_load_format_x"),
         ("buffer_load_dword v0, v2, s[4:5], 0 offen", "buffer resource"),
         ("global_load_lds_dword v[2:3], off", "global_load_lds_dword"),

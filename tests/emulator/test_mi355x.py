@@ -8,7 +8,7 @@ import labkit
 from labkit.kernels.residual_rms_norm import residual_rms_norm, residual_rms_norm_reference
 from labkit.kernels.swiglu import swiglu, swiglu_reference
 from tests.emulator import kernels
-from tests.emulator.harness import execute, lanes, make_state
+from tests.emulator.harness import ALL, execute, lanes, make_state, set_exec, set_pair
 from tests.emulator.test_kernels import BLOCK, GRID, N, assert_same, values
 
 HALVES = [torch.float16, torch.bfloat16]
@@ -113,6 +113,25 @@ def test_transposed_read(bits, rows):
     words = np.stack([state.v[0][0], state.v[1][0]], axis=-1).view(tile.dtype)
     for lane in range(64):
         assert words[lane].tolist() == [16 * row + lane % 16 for row in range(rows)]
+
+
+@pytest.mark.parametrize("width,size", [("dword", 4), ("dwordx4", 16)])
+def test_a_load_may_go_straight_to_lds(width, size):
+    """To M0 + the constant + lane * size; masked lanes write 0 there, lanes that are off nothing."""
+    state = make_state(fnuz=False)
+    data = np.arange(64 * size, dtype=np.uint32).astype(np.uint8)
+    set_pair(state, 4, data.ctypes.data)
+    state.s[6], state.s[124] = 0x7FFFFFFE, 512
+    state.v[1] = lanes([size * (63 - lane) for lane in range(64)], "u4")  # the lanes in reverse
+    state.v[1][0, 3] = 0x80000000
+    state.lds[:] = 0xAA
+    set_exec(state, ALL & ~(1 << 7))
+    execute(state, f"buffer_load_{width} v1, s[4:7], 0 offen lds", [data])
+    got = state.lds[0, 512 : 512 + 64 * size].reshape(64, size)
+    for lane in range(64):
+        wanted = {3: [0] * size, 7: [0xAA] * size}.get(lane, data.reshape(64, size)[63 - lane].tolist())
+        assert got[lane].tolist() == wanted
+    assert (state.lds[0, :512] == 0xAA).all()
 
 
 def test_spills_go_through_scratch():
