@@ -145,8 +145,7 @@ def bind_transposed_read(state: State, instruction: Instruction) -> Step:
 
     def step() -> None:
         mask = state.lane_mask()
-        at = lds.locate(np.asarray(where()) + offset, 8, mask.lanes)
-        words = lds.memory.load(at, 8, None if mask.full else mask.lanes)
+        words = lds.read(instruction, np.asarray(where()) + offset, 8, mask)
         elements = np.stack(words, axis=-1).view(element)  # [W, 64, per_lane]
         received = np.ascontiguousarray(elements[:, source_lane, column % per_lane]).view(np.uint32)
         for k in range(2):

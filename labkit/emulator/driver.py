@@ -19,6 +19,8 @@ from triton.runtime.cache import get_cache_manager
 
 from labkit.compiler import Compiled
 from labkit.emulator.arguments import allocations, flatten, pack
+from labkit.emulator.counters import Counters
+from labkit.emulator.faults import Faults, check_mode
 from labkit.emulator.launch import Call, Launch, check_grid, execute, interceptor, remember
 from labkit.emulator.program import Program, parse_program
 from labkit.errors import LabkitError
@@ -32,9 +34,9 @@ _LDS_BYTES = {"gfx942": 65536, "gfx950": 163840}
 class EmulatorDriver(DriverBase):
     """Makes `kernel[grid](*cpu_tensors)` run on an emulated `chip_name` ("MI300X", "MI355X")."""
 
-    def __init__(self, chip_name: str) -> None:
+    def __init__(self, chip_name: str, faults: str = "raise") -> None:
         super().__init__()
-        self.chip_name = chip_name
+        self.chip_name, self.faults = chip_name, faults
         self.arch = chip(chip_name).architecture
         self.utils = _Utilities(chip_name)
         self.launcher_cls = functools.partial(_Launcher, chip_name)
@@ -135,14 +137,34 @@ class _Launcher:
         call = Call(self.program, grid, kernarg, allocations(arguments), self.num_warps, self.lds_bytes)
         if enter is not None:
             enter(launch_metadata)
-        run = interceptor.get() or execute
-        counters = run(call)
+        watch = interceptor.get()
+        if watch is not None:
+            watch(call)
+        else:
+            self._execute(call, arguments)
         if leave is not None:
             leave(launch_metadata)
-        if counters is None:
-            return
+
+    def _execute(self, call: Call, arguments: list[tuple[str, str, Any]]) -> None:
+        """Run the launch and remember it, also where a fault ends it."""
+        # Triton keeps this launcher when start() is called again, so the mode is the driver's of now.
+        mode = getattr(triton_driver.active, "faults", "raise")
+        counters, faults = Counters.of(self.program), Faults(mode)
         described = {name: _describe(value) for name, _, value in arguments}
-        remember(Launch(self.program.name, grid, self.compiled, counters, self.chip_name, described))
+        try:
+            execute(call, counters, faults)
+        finally:
+            remember(
+                Launch(
+                    self.program.name,
+                    call.grid,
+                    self.compiled,
+                    counters,
+                    self.chip_name,
+                    described,
+                    faults.findings,
+                )
+            )
 
 
 def _describe(value: Any) -> str:
@@ -187,8 +209,8 @@ class _FirstValid:
         return [0.0] * count
 
 
-def activate(chip_name: str) -> EmulatorDriver:
-    """Make an emulated chip Triton's current device."""
-    current = EmulatorDriver(chip_name)
+def activate(chip_name: str, faults: str = "raise") -> EmulatorDriver:
+    """Make an emulated chip Triton's current device. faults: one of labkit.emulator.faults.MODES."""
+    current = EmulatorDriver(chip_name, check_mode(faults))
     triton_driver.set_active(current)
     return current

@@ -1,38 +1,170 @@
-"""Say in words what a bad memory access did: line, lane, wave, workgroup, address, nearest tensor."""
+"""Faults: what a kernel did that it must not do, as findings with line, lane, wave, workgroup and address."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.errors import MemoryFault
+from labkit.emulator.lds_shadow import SEVERAL
+from labkit.errors import LaunchError, MemoryFault
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from labkit.emulator.lds import LdsOutOfRange
     from labkit.emulator.machine import Machine
     from labkit.emulator.memory import Memory, OutOfRange
     from labkit.emulator.program import Instruction
 
+MODES = ("raise", "report", "off")
 
-def describe_global(error: OutOfRange, instruction: Instruction, machine: Machine) -> MemoryFault:
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault, told once for each instruction: the first lanes that did it stand for the rest.
+
+    kind: "global access outside", "LDS access outside", "LDS read before write" or "LDS race";
+    workgroup, wave, lane: the first that did it (lane None for a scalar load); address: in global memory, or
+    the byte within the workgroup's LDS; tensor: the argument nearest to it, "" for LDS; lanes: how many did
+    it at that moment.
+    """
+
+    kind: str
+    message: str
+    source: str  # file:line of the kernel
+    source_line: int
+    assembly_line: int
+    instruction: str
+    workgroup: tuple[int, int, int]
+    wave: int
+    lane: int | None
+    lanes: int
+    address: int
+    tensor: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(slots=True)
+class Faults:
+    """The findings of one launch. mode: "raise" stops at the first, "report" goes on, "off" looks for none.
+
+    An access outside memory is never carried out: where the launch goes on, its load gives 0 and its store
+    vanishes.
+    """
+
+    mode: str = "raise"
+    findings: list[Finding] = field(default_factory=list)
+    _told: set[tuple[str, int]] = field(default_factory=set)
+
+    def add(self, kind: str, instruction: Instruction, describe: Callable[[], Finding]) -> None:
+        """Keep the finding that `describe` gives, unless this instruction has one of its kind already.
+
+        Raises MemoryFault in mode "raise".
+        """
+        if self.mode == "off" or (kind, instruction.line.number) in self._told:
+            return
+        self._told.add((kind, instruction.line.number))
+        finding = describe()
+        self.findings.append(finding)
+        if self.mode == "raise":
+            raise MemoryFault(finding.message)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each finding."""
+        import pandas as pd
+
+        columns = [name for name in Finding.__slots__ if name != "message"]
+        rows = [tuple(getattr(finding, name) for name in columns) for finding in self.findings]
+        return pd.DataFrame(rows, columns=columns)
+
+
+def check_mode(mode: str) -> str:
+    """`mode` itself. Raises LaunchError where it is none of MODES."""
+    if mode not in MODES:
+        raise LaunchError(f"faults={mode!r}: choose one of {', '.join(map(repr, MODES))}")
+    return mode
+
+
+def describe_global(error: OutOfRange, instruction: Instruction, machine: Machine) -> Finding:
     """The fault of a global access outside every tensor of the launch."""
     address = _first(error.addresses, error.lanes)
-    where = _nearest(machine.context.memory, address)
+    tensor, where = _nearest(machine.context.memory, address)
     if error.before_base is not None:
         where = f"{_first(error.before_base, error.lanes):,} bytes before the pointer that it starts from"
-    return MemoryFault(
+    message = (
         f"{instruction.where}: `{instruction.line.text}` touches address {address:#x}, {where}. "
         f"{_who(error.lanes, machine)}Check the mask and the offsets of that line."
     )
+    return _finding("global access outside", message, instruction, machine, error.lanes, address, tensor)
 
 
-def describe_lds(error: LdsOutOfRange, instruction: Instruction, machine: Machine) -> MemoryFault:
-    """The fault of an LDS access beyond the workgroup's allocation."""
-    address = _first(error.addresses, error.lanes)
-    return MemoryFault(
-        f"{instruction.where}: `{instruction.line.text}` touches LDS byte {address}, but the workgroup has "
-        f"{machine.state.lds.shape[1]} bytes. {_who(error.lanes, machine)}"
+class LdsWatcher:
+    """Makes findings of what LDS accesses do wrong (labkit.emulator.lds.Watcher)."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def outside(self, error: LdsOutOfRange, instruction: Instruction) -> None:
+        """Lanes that reach beyond the workgroup's allocation."""
+        size = self.machine.state.lds.shape[1]
+        what = f"touches LDS byte {{address}}, but the workgroup has {size} bytes"
+        self._add("LDS access outside", what, error.lanes, error.addresses, instruction)
+
+    def unwritten(self, lanes: np.ndarray, addresses: np.ndarray, instruction: Instruction) -> None:
+        """Lanes that read what nothing has written."""
+        what = "reads LDS byte {address}, which nothing has written: what comes is an earlier workgroup's"
+        self._add("LDS read before write", what, lanes, addresses, instruction)
+
+    def race(self, lanes: np.ndarray, addresses: np.ndarray, rival: int, instruction: Instruction) -> None:
+        """Lanes whose access another wave's undoes or foresees, by chance."""
+        other = "another wave" if rival == SEVERAL else f"wave {rival - 1}"
+        what = (
+            f"touches LDS byte {{address}}, as {other} of the workgroup does with no barrier between, "
+            "and one of them writes: which comes first is chance"
+        )
+        self._add("LDS race", what, lanes, addresses, instruction)
+
+    def _add(
+        self, kind: str, what: str, lanes: np.ndarray, addresses: np.ndarray, instruction: Instruction
+    ) -> None:
+        def describe() -> Finding:
+            address = _first(addresses, lanes)
+            text = f"`{instruction.line.text}` {what.format(address=address)}"
+            message = f"{instruction.where}: {text}. {_who(lanes, self.machine)}"
+            return _finding(kind, message, instruction, self.machine, lanes, address)
+
+        self.machine.faults.add(kind, instruction, describe)
+
+
+def _finding(
+    kind: str,
+    message: str,
+    instruction: Instruction,
+    machine: Machine,
+    lanes: np.ndarray,
+    address: int,
+    tensor: str = "",
+) -> Finding:
+    workgroup, wave, lane = _where(lanes, machine)
+    return Finding(
+        kind,
+        message,
+        instruction.where,
+        instruction.line.source_line or 0,
+        instruction.line.number,
+        instruction.line.text,
+        workgroup,
+        wave,
+        lane if lanes.shape[1] > 1 else None,
+        int(np.count_nonzero(lanes)),
+        address,
+        tensor,
     )
 
 
@@ -40,27 +172,35 @@ def _first(values: np.ndarray, lanes: np.ndarray) -> int:
     return int(np.broadcast_to(values, lanes.shape)[lanes][0])
 
 
-def _who(lanes: np.ndarray, machine: Machine) -> str:
+def _where(lanes: np.ndarray, machine: Machine) -> tuple[tuple[int, int, int], int, int]:
+    """Workgroup, wave in it, and lane of the first of `lanes`, [W, 64] or [W, 1]."""
     wave, lane = (int(axis[0]) for axis in np.nonzero(lanes))
     group, wave_in_group = divmod(wave, machine.state.waves_per_workgroup)
     assert machine.batch is not None
-    ids = tuple(int(part) for part in machine.batch.workgroups[group])
+    x, y, z = (int(part) for part in machine.batch.workgroups[group])
+    return (x, y, z), wave_in_group, lane
+
+
+def _who(lanes: np.ndarray, machine: Machine) -> str:
+    ids, wave, lane = _where(lanes, machine)
     total = int(np.count_nonzero(lanes))
-    who = f"workgroup {ids}, wave {wave_in_group}" + (f", lane {lane}" if lanes.shape[1] > 1 else "")
+    who = f"workgroup {ids}, wave {wave}" + (f", lane {lane}" if lanes.shape[1] > 1 else "")
     return f"First: {who}; {total} lane{'s' if total > 1 else ''} at once. "
 
 
-def _nearest(memory: Memory, address: int) -> str:
+def _nearest(memory: Memory, address: int) -> tuple[str, str]:
+    """The allocation nearest to `address`, and where the address lies beside it."""
     if not memory.allocations:
-        return "and the launch has no tensors"
+        return "", "and the launch has no tensors"
     inside = memory.find(address)
     if inside is not None:
-        return f"and reaches past the end of `{inside.name}` ({inside.bytes.size:,} bytes)"
+        return inside.name, f"and reaches past the end of `{inside.name}` ({inside.bytes.size:,} bytes)"
     before = [a for a in memory.allocations if a.end <= address]
     after = [a for a in memory.allocations if a.base > address]
     below = max(before, key=lambda a: a.end, default=None)
     above = min(after, key=lambda a: a.base, default=None)
     if below is not None and (above is None or address - below.end <= above.base - address):
-        return f"{address - below.end:,} bytes past the end of `{below.name}` ({below.bytes.size:,} bytes)"
+        past = f"{address - below.end:,} bytes past the end of"
+        return below.name, f"{past} `{below.name}` ({below.bytes.size:,} bytes)"
     assert above is not None  # the address is in none, so one lies on either side of it
-    return f"{above.base - address:,} bytes before the start of `{above.name}`"
+    return above.name, f"{above.base - address:,} bytes before the start of `{above.name}`"

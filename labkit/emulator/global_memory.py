@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -32,9 +33,13 @@ _CACHE_HINTS = ("sc0", "sc1", "nt", "glc", "slc")
 
 @dataclass(slots=True)
 class Context:
-    """What memory instructions need beside registers. `memory` is set anew by each launch."""
+    """What memory instructions need beside registers; each launch sets it anew.
+
+    outside: told of an access outside memory; it raises, or the access goes on without those lanes.
+    """
 
     memory: Memory
+    outside: Callable[[OutOfRange, Instruction], None]
 
 
 def _addresses(state: State, instruction: Instruction, operands: list) -> Callable[[], tuple]:
@@ -49,7 +54,9 @@ def _addresses(state: State, instruction: Instruction, operands: list) -> Callab
     return lambda: (read() + offset, None)
 
 
-def _buffer_addresses(state: State, instruction: Instruction, operands: list) -> Callable[[], tuple]:
+def _buffer_addresses(
+    state: State, instruction: Instruction, operands: list, context: Context
+) -> Callable[[], tuple]:
     """For buffer_: addresses, and which lanes lie inside the resource (raw buffers: offset < num_records).
 
     Triton masks a lane by an offset beyond num_records: its load gives 0, its store vanishes.
@@ -73,22 +80,25 @@ def _buffer_addresses(state: State, instruction: Instruction, operands: list) ->
         addresses = base + offset + soffset()
         if inside.all():
             return addresses, None
-        _refuse_negative(state, np.broadcast_to(offset, inside.shape), addresses)
+        negative = _negative_offsets(state, np.broadcast_to(offset, inside.shape), addresses)
+        if negative is not None:
+            context.outside(negative, instruction)
         return addresses, inside
 
     return find
 
 
-def _refuse_negative(state: State, offset: np.ndarray, addresses: np.ndarray) -> None:
-    """Raise OutOfRange for lanes whose offset is a negative number.
+def _negative_offsets(state: State, offset: np.ndarray, addresses: np.ndarray) -> OutOfRange | None:
+    """The lanes whose offset is a negative number, as an access outside memory.
 
     The chip takes it for a huge one, gives 0 and drops the store, so that the kernel's error goes unseen.
     Triton's way to mask a lane is the offset 2^31, to which an instruction's constant may be added.
     """
     wrapped = (offset > _MASKED_UP_TO) & (offset < _TWO_TO_32)
     wrapped &= state.lane_mask().lanes
-    if wrapped.any():
-        raise OutOfRange(wrapped, addresses - _TWO_TO_32, _TWO_TO_32 - offset)
+    if not wrapped.any():
+        return None
+    return OutOfRange(wrapped, addresses - _TWO_TO_32, _TWO_TO_32 - offset)
 
 
 _TWO_TO_32 = np.uint64(1 << 32)
@@ -102,7 +112,7 @@ def bind_global(state: State, instruction: Instruction, context: Context, record
     to_lds = "lds" in instruction.modifiers
     if family == "buffer":
         data = None if to_lds else operands.pop(0)
-        find = _buffer_addresses(state, instruction, operands)
+        find = _buffer_addresses(state, instruction, operands, context)
     else:
         # A load's or returning atomic's result comes first, a store's address does.
         returns = kind == "load" or (kind == "atomic" and "sc0" in instruction.modifiers)
@@ -139,6 +149,15 @@ class _Access:
             return addresses, None if mask.full else mask.lanes
         return addresses, inside & mask.lanes
 
+    def _reach(self, move: Callable, active: np.ndarray | None, mask: LaneMask) -> tuple:
+        """(what `move` returns, the lanes it moved for); goes on without lanes that are outside memory."""
+        try:
+            return move(active), active
+        except OutOfRange as error:
+            self.context.outside(error, self.instruction)
+            active = (mask.lanes if active is None else active) & ~error.lanes
+            return move(active), active
+
     def _tell(self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask) -> None:
         lanes = mask.lanes if active is None else active
         addresses = np.broadcast_to(addresses, lanes.shape)
@@ -160,7 +179,8 @@ class _Access:
         def step() -> None:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
-            words = self.context.memory.load(addresses, size, active)
+            load = partial(self.context.memory.load, addresses, size)
+            words, active = self._reach(load, active, mask)
             self._tell(addresses, size, active, mask)
             if signed:
                 words = [words[0].astype(f"u{size}").view(signed).astype(np.int32)]
@@ -188,10 +208,11 @@ class _Access:
         def step() -> None:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
-            words = self.context.memory.load(addresses, size, active)
+            load = partial(self.context.memory.load, addresses, size)
+            words, active = self._reach(load, active, mask)
             self._tell(addresses, size, active, mask)
-            at = lds.locate((state.s[M0] & np.uint32(0xFFFF)) + place, size, mask.lanes)
-            lds.memory.store(at, size, None if mask.full else mask.lanes, words)
+            address = (state.s[M0] & np.uint32(0xFFFF)) + place
+            lds.write(self.instruction, address, size, mask, words)
 
         return step
 
@@ -205,7 +226,8 @@ class _Access:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
             words = [file[source.index + k] >> shift for k in range((size + 3) // 4)]
-            self.context.memory.store(addresses, size, active, words)
+            write = partial(self.context.memory.store, addresses, size, values=words)
+            _, active = self._reach(write, active, mask)
             self._tell(addresses, size, active, mask)
 
         return step
@@ -226,7 +248,8 @@ class _Access:
                 data = [word[lanes] for word in words]
                 return operation.apply(allocation.words.view(np.uint8), offsets, data)
 
-            before = self.context.memory.update(addresses, operation.size, active, change)
+            update = partial(self.context.memory.update, addresses, operation.size, change=change)
+            before, active = self._reach(update, active, mask)
             self._tell(addresses, operation.size, active, mask)
             if target is not None:
                 halves = before.view(np.uint32).reshape(*before.shape, -1)
@@ -254,7 +277,12 @@ def bind_scalar_load(state: State, instruction: Instruction, context: Context) -
     def step() -> None:
         address = join(state.s[base.index], state.s[base.index + 1]) + read() + displacement
         # The two low bits of a scalar address are ignored (ISA guide, "Scalar memory").
-        words = context.memory.load(address & ~np.uint64(3), 4 * count, state.group)
+        load = partial(context.memory.load, address & ~np.uint64(3), 4 * count)
+        try:
+            words = load(state.group)
+        except OutOfRange as error:
+            context.outside(error, instruction)
+            words = load(~error.lanes if state.group is None else state.group & ~error.lanes)
         for k, word in enumerate(words):
             state.write_scalar(target.index + k, word)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit.emulator.counters import Counters
+from labkit.emulator.faults import Faults, Finding
 from labkit.emulator.machine import Batch, Machine, Observer
 from labkit.emulator.memory import Allocation, Memory
 from labkit.emulator.program import Program
@@ -31,7 +33,8 @@ _LARGEST_GRID = 2**31 - 1  # HIP's limit of a dimension
 class Launch:
     """What one `kernel[grid](...)` did on the emulated chip.
 
-    compiled: every stage of the compiled kernel; counters: what was executed (counted, not timed).
+    compiled: every stage of the compiled kernel; counters: what was executed (counted, not timed);
+    faults: what it did that it must not do, none where labkit.start was told faults="off".
     """
 
     name: str
@@ -40,9 +43,11 @@ class Launch:
     counters: Counters
     chip: str
     arguments: dict[str, str] = field(default_factory=dict)
+    faults: list[Finding] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
-        return f"<p>{self}</p>{self.counters.summary().to_html(index=False)}"
+        found = "".join(f"<p>Fault: {html.escape(str(finding))}</p>" for finding in self.faults)
+        return f"<p>{self}</p>{found}{self.counters.summary().to_html(index=False)}"
 
     def __str__(self) -> str:
         grid = " x ".join(str(size) for size in self.grid)
@@ -133,17 +138,19 @@ class Call:
         return bound[key]
 
 
-def execute(call: Call) -> Counters:
-    """Run every workgroup of the grid; changes the allocations' memory. Returns what was counted."""
-    counters, memory = Counters.of(call.program), call.memory()
+def execute(call: Call, counters: Counters, faults: Faults) -> None:
+    """Run every workgroup of the grid: changes the allocations' memory, adds to `counters` and `faults`.
+
+    Raises MemoryFault at the first fault where `faults` says so, EndlessKernel past the budget.
+    """
+    memory = call.memory()
     total = call.grid[0] * call.grid[1] * call.grid[2]
     at_once = max(1, WAVES_AT_ONCE // call.num_warps)
     with _lock:
         for start in range(0, total, at_once):
             linear = np.arange(start, min(start + at_once, total))
             batch = Batch(workgroup_ids(linear, call.grid), call.kernarg)
-            call.machine(len(linear)).run(batch, memory, counters)
-    return counters
+            call.machine(len(linear)).run(batch, memory, counters, faults)
 
 
 def execute_one(call: Call, workgroup: tuple[int, int, int], observer: Observer) -> None:
@@ -152,7 +159,8 @@ def execute_one(call: Call, workgroup: tuple[int, int, int], observer: Observer)
         raise LaunchError(f"workgroup {workgroup} is not in the grid {call.grid}")
     batch = Batch(np.array([workgroup]), call.kernarg)
     with _lock:
-        call.machine(1).run(batch, call.memory(), Counters.of(call.program), observer)
+        counters = Counters.of(call.program)
+        call.machine(1).run(batch, call.memory(), counters, Faults(), observer)
 
 
 def workgroup_ids(linear: np.ndarray, grid: tuple[int, int, int]) -> np.ndarray:

@@ -7,6 +7,7 @@ wave until its whole workgroup has arrived or ended.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,9 +29,9 @@ from labkit.emulator import (  # noqa: F401  (each vector_ module fills the tabl
 )
 from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
-from labkit.emulator.faults import describe_global, describe_lds
+from labkit.emulator.faults import Faults, LdsWatcher, describe_global
 from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
-from labkit.emulator.lds import LdsOutOfRange, bind_lds
+from labkit.emulator.lds import bind_lds, lds_of
 from labkit.emulator.memory import Memory, OutOfRange
 from labkit.emulator.operands import EXEC, VCC, Register
 from labkit.emulator.permute import PERMUTE
@@ -117,7 +118,8 @@ class Machine:
         waves = workgroups * waves_per_workgroup
         fnuz = program.target == "gfx942"
         self.state = State(waves, waves_per_workgroup, vgprs, agprs, lds_bytes, fnuz)
-        self.context = Context(Memory([]))
+        self.context = Context(Memory([]), self._outside)
+        self.faults = Faults()
         self.counters = Counters.of(program)
         self.batch: Batch | None = None
         self._steps = [self._bind_block(number) for number in range(len(program.blocks))]
@@ -136,11 +138,28 @@ class Machine:
 
         return record
 
-    def run(self, batch: Batch, memory: Memory, counters: Counters, observer: Observer | None = None) -> None:
-        """Execute the batch to its end. Changes the memory's tensors; adds to `counters`."""
-        self.batch, self.context.memory, self.counters = batch, memory, counters
+    def _outside(self, error: OutOfRange, instruction: Instruction) -> None:
+        describe = functools.partial(describe_global, error, instruction, self)
+        self.faults.add("global access outside", instruction, describe)
+
+    def run(
+        self,
+        batch: Batch,
+        memory: Memory,
+        counters: Counters,
+        faults: Faults,
+        observer: Observer | None = None,
+    ) -> None:
+        """Execute the batch to its end. Changes the memory's tensors; adds to `counters` and `faults`.
+
+        Raises MemoryFault at the first fault where `faults` says so.
+        """
+        self.batch, self.context.memory, self.counters, self.faults = batch, memory, counters, faults
         self._initialize(batch)
         waves = self.state.waves
+        lds = lds_of(self.state)
+        lds.watcher, lds.checked = LdsWatcher(self), faults.mode != "off"
+        lds.shadow.reset()
         self._pc = np.full(waves, self.program.entry)
         self._waiting = np.zeros(waves, bool)
         with np.errstate(all="ignore"):
@@ -170,19 +189,14 @@ class Machine:
         state.set_group(None if here.all() else here[:, None])
         self.counters.executions[number] += int(np.count_nonzero(here))
         self.counters.lanes[number] += state.lane_mask().count
-        try:
-            if observer is None:
-                for instruction, step in self._steps[number]:  # noqa: B007
-                    step()
-            else:
-                for instruction, step in self._steps[number]:
-                    observer("before", instruction, state)
-                    step()
-                    observer("after", instruction, state)
-        except OutOfRange as error:
-            raise describe_global(error, instruction, self) from None
-        except LdsOutOfRange as error:
-            raise describe_lds(error, instruction, self) from None
+        if observer is None:
+            for _, step in self._steps[number]:
+                step()
+        else:
+            for instruction, step in self._steps[number]:
+                observer("before", instruction, state)
+                step()
+                observer("after", instruction, state)
         last = self.program.blocks[number].instructions[-1]
         if observer is not None and last.operation in _CONTROL:
             observer("before", last, state)
@@ -213,6 +227,7 @@ class Machine:
         """Let a workgroup pass its barrier once every wave of it waits or has ended."""
         shape = (-1, self.state.waves_per_workgroup)
         arrived = (self._waiting | (self._pc == _ENDED)).reshape(shape).all(axis=1)
+        lds_of(self.state).pass_barrier(np.flatnonzero(arrived & self._waiting.reshape(shape).any(axis=1)))
         self._waiting &= ~np.repeat(arrived, self.state.waves_per_workgroup)
 
     def _initialize(self, batch: Batch) -> None:

@@ -49,7 +49,8 @@ def execute(state: State, text: str, memory: list[np.ndarray] = ()) -> list[tupl
 
     memory: uint8 arrays (sizes multiples of 4) that global instructions may touch.
     """
-    context = Context(Memory([Allocation.of(f"m{k}", data) for k, data in enumerate(memory)]))
+    allocations = [Allocation.of(f"m{k}", data) for k, data in enumerate(memory)]
+    context = Context(Memory(allocations), _raise)
     accesses: list[tuple] = []
     with np.errstate(all="ignore"):
         for line in parse_lines(text):
@@ -245,3 +246,7 @@ def float_edges(kind: str, count: int) -> list[np.ndarray]:
     """All combinations of `count` edge values as arrays of float16, float32 or float64."""
     rows = list(itertools.product(EDGES_FLOAT[kind], repeat=count))
     return [np.array(column).astype(kind) for column in zip(*rows, strict=True)]
+
+
+def _raise(error: Exception, instruction: object) -> None:
+    raise error

@@ -6,6 +6,8 @@ import triton
 import triton.language as tl
 
 import labkit
+from labkit.emulator.counters import Counters
+from labkit.emulator.faults import Faults
 from labkit.emulator.launch import Call, execute
 from labkit.emulator.machine import limit_instructions
 from labkit.emulator.memory import Allocation
@@ -201,7 +203,8 @@ def run_text(text, tensors, n):
     program = parse_program(text)
     arguments = [(f"arg{k}", "*fp32", tensor) for k, tensor in enumerate(tensors)] + [("n", "i32", n)]
     kernarg = pack(arguments, program.metadata, (1, 1, 1), 256)
-    execute(Call(program, (1, 1, 1), kernarg, allocations(arguments), num_warps=4, lds_bytes=0))
+    call = Call(program, (1, 1, 1), kernarg, allocations(arguments), num_warps=4, lds_bytes=0)
+    execute(call, Counters.of(program), Faults())
 
 
 def test_unknown_instruction_is_refused_with_both_lines():

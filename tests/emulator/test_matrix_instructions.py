@@ -225,10 +225,6 @@ def test_each_wave_multiplies_its_own():
 @pytest.mark.parametrize(
     "text,names",
     [
-        ("v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], 0", "v_mfma_f32_4x4x4_16b_f16"),
-        ("v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], 0", "v_mfma_f64_16x16x4_f64"),
-        ("v_mfma_i32_16x16x32_i8 v[0:3], v[4:5], v[6:7], 0", "v_mfma_i32_16x16x32_i8"),
-        ("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10", "v_smfmac_f32_16x16x32_f16"),
         ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 cbsz:1", "cbsz"),
         ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 blgp:1", "blgp"),
         ("v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], 0 cbsz:4", "FP4"),
