@@ -15,6 +15,8 @@ import numpy as np
 
 from labkit.emulator.access import DTYPES
 from labkit.emulator.matrix_forms import (
+    Form,
+    Values,
     accumulator,
     elements,
     left_matrix,
@@ -23,7 +25,7 @@ from labkit.emulator.matrix_forms import (
     right_matrix,
     spread,
 )
-from labkit.emulator.operands import Register
+from labkit.emulator.operands import Operand, Register
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import LANES, State
 
@@ -77,22 +79,25 @@ def bind_smfmac(state: State, instruction: Instruction) -> Step:
     read_a = elements(state, a, form.kinds, per_lane // 2)
     read_b = elements(state, b, form.kinds, per_lane)
     read_d, write = accumulator(state, instruction, target, form), result_writer(state, target, form)
-    shifts = _index_shifts(instruction)
-    if not isinstance(index, Register) or index.file != "v":
-        raise instruction.refuse("its indices are not in a vector register")
-    indices = state.v[index.index]
-    base = np.arange(LANES)[:, None] // form.size * per_lane + np.array([0, 0, 4, 4])
+    read_places = _places(state, instruction, index, form)
 
     def step() -> None:
-        places = left_matrix(base + ((indices[..., None] >> shifts) & np.uint32(3)), form)
         # Only the values of B that the indices name: an infinity elsewhere must not matter.
-        right = right_matrix(read_b(), form)[:, 0]
-        waves = np.arange(len(right))[:, None, None]
-        chosen = right[waves, places[:, 0]]  # [W, row, value, column]
-        product = left_matrix(read_a(), form)[:, 0, :, None] @ chosen
+        right, places = right_matrix(read_b(), form)[:, 0], read_places()
+        chosen = right[np.arange(len(right))[:, None, None], places]  # [W, row, value, column]
+        product = left_matrix(read_a(), form).swapaxes(1, 2) @ chosen  # [W, row, 1, column]
         write(spread(product.swapaxes(1, 2), form) + read_d())
 
     return step
+
+
+def _places(state: State, instruction: Instruction, index: Operand, form: Form) -> Values:
+    """A function that gives the k at which each value of a row of A stands: [W, size, depth/2]."""
+    if not isinstance(index, Register) or index.file != "v":
+        raise instruction.refuse("its indices are not in a vector register")
+    register, shifts = state.v[index.index], _index_shifts(instruction)
+    fours = np.arange(LANES)[:, None] // form.size * 8 + np.array([0, 0, 4, 4])
+    return lambda: left_matrix(fours + (register[..., None] >> shifts & np.uint32(3)), form)[:, 0]
 
 
 def _index_shifts(instruction: Instruction) -> np.ndarray:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -50,13 +51,14 @@ class Form:
         """Results that a lane holds; a 64-bit one takes two registers."""
         return self.size * self.size * self.blocks // LANES
 
-    @property
-    def rows(self) -> np.ndarray:
-        """The row that result i of lane group g holds: [registers, groups]."""
-        i, g = np.meshgrid(np.arange(self.registers), np.arange(self.groups), indexing="ij")
-        if self.out == "f64":
-            return self.groups * i + g
-        return 4 * self.groups * (i // 4) + 4 * g + i % 4
+
+@cache
+def result_rows(form: Form) -> np.ndarray:
+    """The row that result i of lane group g holds: [registers, groups]. Every step of the form reads it."""
+    i, g = np.meshgrid(np.arange(form.registers), np.arange(form.groups), indexing="ij")
+    if form.out == "f64":
+        return form.groups * i + g
+    return 4 * form.groups * (i // 4) + 4 * g + i % 4
 
 
 def parse_form(operation: str) -> Form:
@@ -111,7 +113,7 @@ def right_matrix(values: np.ndarray, form: Form) -> np.ndarray:
 
 def spread(product: np.ndarray, form: Form) -> np.ndarray:
     """Products [W, blocks, size, size] as the lanes hold them: [registers, W, 64]."""
-    lanes = product[:, :, form.rows]  # [W, block, register, group, column]
+    lanes = product.take(result_rows(form), axis=2)  # [W, block, register, group, column]
     return lanes.transpose(2, 0, 3, 1, 4).reshape(form.registers, -1, LANES)
 
 

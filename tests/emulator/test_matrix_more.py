@@ -186,6 +186,8 @@ def test_blocks_do_not_mix():
     [
         ("v_mfma_i32_16x16x32_i8 v[20:23], v[0:1], v[8:9], 0", np.int32, 4),
         ("v_mfma_f64_16x16x4_f64 v[20:27], v[0:1], v[8:9], 0", np.float64, 4),
+        ("v_mfma_f64_4x4x4_4b_f64 v[20:21], v[0:1], v[8:9], 0", np.float64, 1),
+        ("v_mfma_f64_4x4x4_4b_f64 v[20:21], v[0:1], v[8:9], v[30:31]", np.float64, 1),
         ("v_mfma_f32_4x4x4_16b_f16 v[20:23], v[0:1], v[8:9], 0", np.float32, 4),
     ],
 )
