@@ -24,7 +24,7 @@ class UnsupportedInstruction(LabkitError):
 
 
 class MemoryFault(LabkitError):
-    """A lane touched memory outside every tensor of the launch."""
+    """A kernel used memory or a register in a way that labkit.last_launch().faults describes."""
 
 
 class EndlessKernel(LabkitError):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from labkit.emulator.machine import Machine
     from labkit.emulator.memory import Memory, OutOfRange
     from labkit.emulator.program import Instruction
+    from labkit.emulator.waits import Hazard
 
 MODES = ("raise", "report", "off")
 
@@ -26,10 +27,10 @@ MODES = ("raise", "report", "off")
 class Finding:
     """One fault, told once for each instruction: the first lanes that did it stand for the rest.
 
-    kind: "global access outside", "LDS access outside", "LDS read before write" or "LDS race";
-    workgroup, wave, lane: the first that did it (lane None for a scalar load); address: in global memory, or
-    the byte within the workgroup's LDS; tensor: the argument nearest to it, "" for LDS; lanes: how many did
-    it at that moment.
+    kind: "global access outside", "LDS access outside", "LDS read before write", "LDS race" or "register used
+    before its load came back"; workgroup, wave, lane: the first that did it (lane None where it is the whole
+    wave); address: in global memory, or the byte within the workgroup's LDS, None for a register; tensor: the
+    argument nearest to it, "" where there is none; lanes: how many did it at that moment.
     """
 
     kind: str
@@ -42,7 +43,7 @@ class Finding:
     wave: int
     lane: int | None
     lanes: int
-    address: int
+    address: int | None
     tensor: str
 
     def __str__(self) -> str:
@@ -104,6 +105,18 @@ def describe_global(error: OutOfRange, instruction: Instruction, machine: Machin
     return _finding("global access outside", message, instruction, machine, error.lanes, address, tensor)
 
 
+def describe_hazard(hazard: Hazard, waves: np.ndarray, machine: Machine) -> Finding:
+    """The fault of a use of a register that a load in flight is to fill; waves: bool [W], who is there."""
+    instruction, load = hazard.instruction, hazard.load
+    message = (
+        f"{instruction.where}: `{instruction.line.text}` uses {hazard.register}, which `{load.line.text}` "
+        f"(assembly line {load.line.number}, {load.where}) may not have filled yet: "
+        "an s_waitcnt between the two is missing or waits for too little."
+    )
+    kind = "register used before its load came back"
+    return _finding(kind, message, instruction, machine, waves[:, None], None)
+
+
 class LdsWatcher:
     """Makes findings of what LDS accesses do wrong (labkit.emulator.lds.Watcher)."""
 
@@ -148,7 +161,7 @@ def _finding(
     instruction: Instruction,
     machine: Machine,
     lanes: np.ndarray,
-    address: int,
+    address: int | None,
     tensor: str = "",
 ) -> Finding:
     workgroup, wave, lane = _where(lanes, machine)

@@ -29,7 +29,7 @@ from labkit.emulator import (  # noqa: F401  (each vector_ module fills the tabl
 )
 from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
-from labkit.emulator.faults import Faults, LdsWatcher, describe_global
+from labkit.emulator.faults import Faults, LdsWatcher, describe_global, describe_hazard
 from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
 from labkit.emulator.lds import bind_lds, lds_of
 from labkit.emulator.memory import Memory, OutOfRange
@@ -40,6 +40,7 @@ from labkit.emulator.scalar import SCALAR, bind_scalar
 from labkit.emulator.scratch import bind_scratch
 from labkit.emulator.state import State
 from labkit.emulator.vector import VECTOR, bind_vector
+from labkit.emulator.waits import find_hazards
 from labkit.errors import EndlessKernel
 
 Step = Callable[[], None]
@@ -120,6 +121,7 @@ class Machine:
         self.state = State(waves, waves_per_workgroup, vgprs, agprs, lds_bytes, fnuz)
         self.context = Context(Memory([]), self._outside)
         self.faults = Faults()
+        self._hazards = find_hazards(program)
         self.counters = Counters.of(program)
         self.batch: Batch | None = None
         self._steps = [self._bind_block(number) for number in range(len(program.blocks))]
@@ -189,6 +191,9 @@ class Machine:
         state.set_group(None if here.all() else here[:, None])
         self.counters.executions[number] += int(np.count_nonzero(here))
         self.counters.lanes[number] += state.lane_mask().count
+        for hazard in self._hazards.get(number, ()):
+            describe = functools.partial(describe_hazard, hazard, here, self)
+            self.faults.add("register used before its load came back", hazard.instruction, describe)
         if observer is None:
             for _, step in self._steps[number]:
                 step()

@@ -33,6 +33,7 @@ amdhsa.kernels:
 # The address of this lane's word of `out`: 64 words a wave, the waves of a workgroup one after the other.
 ADDRESS = """
 \ts_load_dwordx2 s[20:21], s[0:1], 0x0
+\ts_waitcnt lgkmcnt(0)
 \tv_lshlrev_b32_e32 v1, 2, v0
 """
 STORE = "\tglobal_store_dword v1, v2, s[20:21]\n\ts_endpgm\n"

@@ -1,0 +1,105 @@
+"""Missing waits: found in code by hand, in Triton's code with its waits taken out, and nowhere else."""
+
+import re
+
+import pytest
+import torch
+
+import labkit
+from labkit.compiler.assembly import parse_lines
+from labkit.emulator.arguments import allocations, pack
+from labkit.emulator.counters import Counters
+from labkit.emulator.faults import Faults
+from labkit.emulator.launch import Call, execute
+from labkit.emulator.program import Block, Program, parse_instruction, parse_program
+from labkit.emulator.waits import find_hazards
+from tests.emulator import kernels
+
+LOADS = """
+global_load_dword v2, v[0:1], off
+global_load_dword v3, v[0:1], off offset:4
+"""
+
+
+def straight(text):
+    instructions = [parse_instruction(line) for line in parse_lines(text)]
+    blocks = [Block(0, tuple(instructions))]
+    return Program("k", text, "gfx942", instructions, blocks, {}, 0, {}, {})
+
+
+def hazards(text):
+    found = find_hazards(straight(text)).get(0, [])
+    return [(hazard.instruction.line.text.split()[0], hazard.register) for hazard in found]
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("s_waitcnt vmcnt(0)\nv_add_f32 v4, v2, v3", []),
+        ("s_waitcnt vmcnt(1)\nv_mov_b32 v4, v2", []),  # the first of two is back
+        ("s_waitcnt vmcnt(1)\nv_mov_b32 v4, v3", [("v_mov_b32", "v3")]),
+        ("v_mov_b32 v4, v2", [("v_mov_b32", "v2")]),
+        ("s_waitcnt lgkmcnt(0)\nv_mov_b32 v4, v2", [("v_mov_b32", "v2")]),  # the other counter
+        ("v_mov_b32 v3, 0", [("v_mov_b32", "v3")]),  # the load would overwrite it later
+        ("global_store_dword v[0:1], v5, off\ns_waitcnt vmcnt(1)\nv_add_f32 v4, v2, v3", []),  # stores count
+        ("global_store_dword v[0:1], v3, off", [("global_store_dword", "v3")]),
+        ("global_load_dword v3, v[0:1], off", []),  # same queue, same register: in order
+        ("ds_read_b32 v3, v5", [("ds_read_b32", "v3")]),
+    ],
+)
+def test_vector_loads(rest, expected):
+    assert hazards(LOADS + rest) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ds_read_b32 v1, v0\nds_read_b32 v2, v0\ns_waitcnt lgkmcnt(1)\nv_mov_b32 v3, v1", []),
+        ("ds_read_b32 v1, v0\ns_waitcnt lgkmcnt(1)\nv_mov_b32 v3, v1", [("v_mov_b32", "v1")]),
+        ("ds_bpermute_b32 v1, v0, v2\nv_mov_b32 v3, v1", [("v_mov_b32", "v1")]),
+        ("ds_add_rtn_u32 v1, v0, v2\nv_mov_b32 v3, v1", [("v_mov_b32", "v1")]),
+        ("ds_add_u32 v0, v2\nv_mov_b32 v3, v0", []),
+        ("s_load_dwordx2 s[2:3], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_mov_b32 s4, s3", []),
+        # Scalar loads come back in any order, so a count above 0 says nothing.
+        (
+            "s_load_dword s2, s[0:1], 0x0\ns_load_dword s3, s[0:1], 0x4\n"
+            "s_waitcnt lgkmcnt(1)\ns_mov_b32 s4, s2",
+            [("s_mov_b32", "s2")],
+        ),
+        ("global_atomic_add v1, v[2:3], v4, off sc0\nv_mov_b32 v5, v1", [("v_mov_b32", "v1")]),
+        ("global_atomic_add v[2:3], v4, off\nv_mov_b32 v5, v4", []),
+        ("buffer_load_dword v1, s[0:3], 0 offen lds\nv_mov_b32 v5, v1", []),
+    ],
+)
+def test_lds_scalar_and_atomic(text, expected):
+    assert hazards(text) == expected
+
+
+def test_a_loop_carries_loads_into_its_next_turn():
+    labkit.start("MI300X", quiet=True)
+    x, out = torch.rand(2, 4096), torch.zeros(2)
+    kernels.loop_kernel[(2,)](x, out, 4096, BLOCK=256)
+    text = labkit.last_launch().compiled.stages["amdgcn"]
+    assert find_hazards(parse_program(text)) == {}
+    # Inside the loop the load is used a turn later or below; without its wait that shows.
+    cut = re.sub(r"s_waitcnt vmcnt\(\d+\)", "s_nop 0", text)
+    assert find_hazards(parse_program(cut))
+
+
+@pytest.mark.parametrize("counter", ["vmcnt", "lgkmcnt"])
+def test_a_wait_taken_out_of_a_launch_is_reported_where_the_register_is_used(counter):
+    labkit.start("MI300X", quiet=True)
+    x, out = torch.rand(4, 1024), torch.zeros(4, 1024)
+    kernels.softmax_kernel[(4,)](x, out, 1024, 1024, BLOCK=1024)
+    compiled = labkit.last_launch().compiled
+    text = re.sub(rf"s_waitcnt {counter}\(\d+\)", "s_nop 0", compiled.stages["amdgcn"])
+    program = parse_program(text)
+    arguments = [("x", "*fp32", x), ("out", "*fp32", out), ("n", "i32", 1024), ("stride", "i32", 1024)]
+    kernarg = pack(arguments, program.metadata, (4, 1, 1), 256)
+    faults = Faults("report")
+    call = Call(program, (4, 1, 1), kernarg, allocations(arguments), 4, compiled.registers.lds_bytes)
+    execute(call, Counters.of(program), faults)
+    assert {f.kind for f in faults.findings} == {"register used before its load came back"}
+    first = faults.findings[0]
+    assert (first.workgroup, first.wave, first.lane, first.address) == ((0, 0, 0), 0, None, None)
+    assert first.source.startswith("kernels.py:") and "s_waitcnt" in first.message
