@@ -115,5 +115,8 @@ for name in torch triton; do
     has_module "$venv/bin/python" $name || install "$(requirement $name)"
 done
 install --editable ".[test]"
+# Tests run Liger-Kernel. It asks for a package named triton, which a ROCm image has under another name, so that
+# pip would put a second one on top: hence without what it asks for, which is here already.
+install --no-deps liger-kernel
 echo "labkit: ready. Next: make run, make lab, or $venv/bin/labkit doctor"
 date > "$venv/.labkit-ready"

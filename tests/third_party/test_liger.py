@@ -10,6 +10,8 @@ from torch.nn import functional as F
 
 import labkit
 
+pytest.importorskip("liger_kernel", reason="tools/setup.sh installs it")
+
 # Roundings to the type that a result may be off by, relative to its largest value.
 TOLERANCE = {torch.float32: 2e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
 
