@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import torch
 
 from labkit.emulator.memory import Allocation
 from labkit.errors import LaunchError
@@ -116,3 +118,18 @@ def allocations(arguments: list[tuple[str, str, Any]]) -> list[Allocation]:
         else:
             merged.append((start, end, name))
     return [Allocation.at(name, start, end - start) for start, end, name in merged]
+
+
+def living_tensor(address: int) -> Allocation | None:
+    """The storage of a CPU tensor of this process that holds `address`, whether it was an argument or not."""
+    for candidate in gc.get_objects():
+        # Not isinstance: it would ask lazy modules and proxies for their class.
+        if not issubclass(type(candidate), torch.Tensor) or candidate.device.type != "cpu":
+            continue
+        try:
+            storage = candidate.untyped_storage()
+        except (NotImplementedError, RuntimeError):  # sparse and meta tensors have none
+            continue
+        if storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
+            return Allocation.at("a tensor that is no argument", storage.data_ptr(), storage.nbytes())
+    return None

@@ -36,10 +36,12 @@ class Context:
     """What memory instructions need beside registers; each launch sets it anew.
 
     outside: told of an access outside memory; it raises, or the access goes on without those lanes.
+    discover: asked first whether the access leads to memory that is no argument; it adds that, or says no.
     """
 
     memory: Memory
     outside: Callable[[OutOfRange, Instruction], None]
+    discover: Callable[[OutOfRange, Instruction], bool] = lambda error, instruction: False
 
 
 def _addresses(state: State, instruction: Instruction, operands: list) -> Callable[[], tuple]:
@@ -154,6 +156,8 @@ class _Access:
         try:
             return move(active), active
         except OutOfRange as error:
+            if self.context.discover(error, self.instruction):
+                return self._reach(move, active, mask)
             self.context.outside(error, self.instruction)
             active = (mask.lanes if active is None else active) & ~error.lanes
             return move(active), active
@@ -278,11 +282,14 @@ def bind_scalar_load(state: State, instruction: Instruction, context: Context) -
         address = join(state.s[base.index], state.s[base.index + 1]) + read() + displacement
         # The two low bits of a scalar address are ignored (ISA guide, "Scalar memory").
         load = partial(context.memory.load, address & ~np.uint64(3), 4 * count)
-        try:
-            words = load(state.group)
-        except OutOfRange as error:
-            context.outside(error, instruction)
-            words = load(~error.lanes if state.group is None else state.group & ~error.lanes)
+        active, words = state.group, None
+        while words is None:
+            try:
+                words = load(active)
+            except OutOfRange as error:
+                if not context.discover(error, instruction):
+                    context.outside(error, instruction)
+                    active = ~error.lanes if active is None else active & ~error.lanes
         for k, word in enumerate(words):
             state.write_scalar(target.index + k, word)
 

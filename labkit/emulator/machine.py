@@ -27,6 +27,7 @@ from labkit.emulator import (  # noqa: F401  (each vector_ module fills the tabl
     vector_float,
     vector_integer,
 )
+from labkit.emulator.arguments import living_tensor
 from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.faults import Faults, LdsWatcher, describe_global, describe_hazard
@@ -36,6 +37,7 @@ from labkit.emulator.memory import Memory, OutOfRange
 from labkit.emulator.operands import EXEC, VCC, Register
 from labkit.emulator.permute import PERMUTE
 from labkit.emulator.program import Instruction, Program, branch_target
+from labkit.emulator.provenance import pointers_from_memory
 from labkit.emulator.scalar import SCALAR, bind_scalar
 from labkit.emulator.scratch import bind_scratch
 from labkit.emulator.state import State
@@ -119,9 +121,10 @@ class Machine:
         waves = workgroups * waves_per_workgroup
         fnuz = program.target == "gfx942"
         self.state = State(waves, waves_per_workgroup, vgprs, agprs, lds_bytes, fnuz)
-        self.context = Context(Memory([]), self._outside)
+        self.context = Context(Memory([]), self._outside, self._discover)
         self.faults = Faults()
         self._hazards = find_hazards(program)
+        self._through_memory = pointers_from_memory(program)
         self.counters = Counters.of(program)
         self.batch: Batch | None = None
         self._steps = [self._bind_block(number) for number in range(len(program.blocks))]
@@ -143,6 +146,16 @@ class Machine:
     def _outside(self, error: OutOfRange, instruction: Instruction) -> None:
         describe = functools.partial(describe_global, error, instruction, self)
         self.faults.add("global access outside", instruction, describe)
+
+    def _discover(self, error: OutOfRange, instruction: Instruction) -> bool:
+        if instruction.line.number not in self._through_memory:
+            return False
+        memory = self.context.memory
+        found = living_tensor(int(np.broadcast_to(error.addresses, error.lanes.shape)[error.lanes][0]))
+        if found is None or any(a.base < found.end and found.base < a.end for a in memory.allocations):
+            return False
+        memory.add([found])
+        return True
 
     def run(
         self,

@@ -72,7 +72,13 @@ class Memory:
 
     def __init__(self, allocations: list[Allocation]) -> None:
         """Ranges that overlap (two views of one storage) must have been merged before."""
-        self.allocations = sorted((a for a in allocations if a.bytes.size), key=lambda a: a.base)
+        self.allocations: list[Allocation] = []
+        self.add(allocations)
+
+    def add(self, allocations: list[Allocation]) -> None:
+        """Let the kernel touch these ranges too."""
+        known = [*self.allocations, *(a for a in allocations if a.bytes.size)]
+        self.allocations = sorted(known, key=lambda a: a.base)
         self._bases = np.array([a.base for a in self.allocations], np.uint64)
 
     def _groups(

@@ -52,7 +52,7 @@ def find_hazards(program: Program) -> dict[int, list[Hazard]]:
         for instruction in program.blocks[number].instructions:
             for hazard in _follow(pending, instruction):
                 here.setdefault(instruction.line.number, hazard)
-        for successor in _successors(program, number):
+        for successor in successors(program, number):
             if successor not in entering:
                 entering[successor] = dict(pending)
                 work.append(successor)
@@ -61,7 +61,8 @@ def find_hazards(program: Program) -> dict[int, list[Hazard]]:
     return {number: list(hazards.values()) for number, hazards in found.items() if hazards}
 
 
-def _successors(program: Program, number: int) -> Iterator[int]:
+def successors(program: Program, number: int) -> Iterator[int]:
+    """The blocks that may run after block `number`."""
     last = program.blocks[number].instructions[-1]
     if last.operation == "s_endpgm":
         return

@@ -163,6 +163,43 @@ def test_findings_as_a_table():
     assert faults.table[["kind", "wave", "lane"]].to_numpy().tolist() == [["global access outside", 3, 40]]
 
 
+@triton.jit
+def through_memory(pointers_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    x_ptr = tl.load(pointers_ptr + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(out_ptr + tl.program_id(0) * n + at, x, mask=at < n)
+
+
+def test_a_pointer_from_memory_is_good_while_its_tensor_lives(mode):
+    tensors = [torch.rand(200) for _ in range(3)]
+    pointers, out = torch.tensor([x.data_ptr() for x in tensors]), torch.zeros(3, 200)
+    assert run(mode, through_memory, (3,), pointers, out, 200, BLOCK=256) == []
+    assert torch.equal(out, torch.stack(tensors))
+
+
+def test_a_pointer_from_memory_past_the_end_of_its_tensor_is_found(mode):
+    tensors = [torch.rand(1 << 16) for _ in range(3)]
+    pointers, out = torch.tensor([x.data_ptr() + 4 * 65400 for x in tensors]), torch.zeros(3, 200)
+    (finding,) = run(mode, through_memory, (3,), pointers, out, 200, BLOCK=256)
+    assert finding.source_line == line_of(through_memory, "tl.load(x_ptr")
+    assert (finding.workgroup, finding.wave, finding.lane) == ((0, 0, 0), 2, 8)  # 65536 - 65400 = 2 * 64 + 8
+
+
+def test_a_pointer_from_memory_to_nothing_is_found(mode):
+    pointers, out = torch.tensor([4096]), torch.zeros(1, 200)
+    (finding,) = run(mode, through_memory, (1,), pointers, out, 200, BLOCK=256)
+    assert finding.address == 4096
+
+
+def test_an_arguments_pointer_is_not_good_for_a_tensor_that_is_none(mode):
+    far = torch.rand(1 << 16)
+    x, index = torch.rand(256), torch.zeros(256, dtype=torch.int64)
+    index[3] = (far.data_ptr() - x.data_ptr()) // 4
+    findings = run(mode, bad_index, (1,), x, index, torch.zeros(256), 256, BLOCK=256)
+    assert [finding.lane for finding in findings] == [3]
+
+
 # LDS faults: Triton makes none by itself, so they are planted in its machine code.
 
 
