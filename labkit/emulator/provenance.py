@@ -40,7 +40,7 @@ def pointers_from_memory(program: Program) -> set[int]:
 
 def _pointer_words(program: Program) -> set[int]:
     """The words of the kernel arguments that hold a pointer to a tensor."""
-    slots = [slot for slot in program.metadata["args"] if slot["value_kind"] == "global_buffer"]
+    slots = [slot for slot in program.metadata.get("args", []) if slot["value_kind"] == "global_buffer"]
     return {slot["offset"] // 4 + k for slot in slots for k in (0, 1)}
 
 
