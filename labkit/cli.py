@@ -62,14 +62,34 @@ def doctor() -> None:
 def execute_script(
     context: typer.Context,
     script: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A Triton script.")],
+    counters: Annotated[
+        Path | None, typer.Option(help="Write what each launch executed to this CSV file.")
+    ] = None,
+    faults: Annotated[
+        str, typer.Option(help="At a fault: raise an error, report it at the end, or off: look for none.")
+    ] = "raise",
 ) -> None:
-    """Run an unmodified Triton script on the emulated MI300X; what follows its name is its own."""
+    """Run an unmodified Triton script on the emulated MI300X; other arguments are its own."""
     import runpy
     import sys
 
     import labkit
+    from labkit.emulator.report import write_counters
 
     sys.argv = [str(script), *context.args]
     sys.path.insert(0, str(script.resolve().parent))
-    labkit.start("MI300X")
-    runpy.run_path(str(script), run_name="__main__")
+    try:
+        labkit.start("MI300X", faults=faults)
+        if counters is not None:
+            counters.open("a").close()  # a path that cannot be written is told before the script runs
+    except (LabkitError, OSError) as problem:
+        typer.echo(f"labkit: {problem}", err=True)
+        raise typer.Exit(2) from None
+    with labkit.record() as launches:
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        finally:
+            for finding in (finding for launch in launches for finding in launch.faults):
+                typer.echo(f"labkit: fault: {finding}", err=True)
+            if counters is not None:
+                write_counters(launches, counters)

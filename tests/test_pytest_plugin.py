@@ -1,0 +1,74 @@
+"""The pytest plugin and the table that `exec --counters` writes, each as its user runs it."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[1]
+FAULTY = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, x, mask=at < n)
+
+def test_too_short():
+    copy[(1,)](torch.rand(100), torch.zeros(100), 100, BLOCK=128)
+
+def test_long_enough():
+    x, out = torch.rand(128), torch.zeros(128)
+    copy[(1,)](x, out, 128, BLOCK=128)
+    assert torch.equal(x, out)
+"""
+
+
+def run(*command, **options):
+    arguments = [sys.executable, "-m", *map(str, command)]
+    return subprocess.run(arguments, capture_output=True, text=True, cwd=ROOT, **options)
+
+
+def test_the_example_passes():
+    result = run("pytest", "-q", "-p", "labkit.pytest_plugin", "examples/test_with_plugin.py")
+    assert result.returncode == 0 and "2 passed" in result.stdout, result.stdout
+
+
+def test_a_fault_fails_its_own_test_in_one_sentence(tmp_path):
+    path = tmp_path / "test_copy.py"
+    path.write_text(FAULTY)
+    result = run("pytest", "-q", "-p", "labkit.pytest_plugin", "--rootdir", tmp_path, path)
+    assert "1 failed, 1 passed" in result.stdout, result.stdout
+    # The test's line, then the kernel's.
+    assert "test_copy.py:12: MemoryFault: test_copy.py:8:" in result.stdout
+    assert "labkit/emulator" not in result.stdout
+
+
+def test_exec_writes_the_counters_of_each_launch():
+    result = run("labkit", "exec", "examples/vector_add.py", "--counters", "/dev/stdout")
+    assert result.returncode == 0, result.stderr
+    table = pd.read_csv(io.StringIO(result.stdout[result.stdout.index("launch,kernel") :]))
+    assert set(table["launch"]) == {0} and set(table["kernel"]) == {"add_kernel"}
+    assert table.loc[table["kind"] == "load", "bytes_requested"].sum() == 2 * 4 * 98_432
+    assert table.loc[table["kind"] == "store", "bytes_requested"].sum() == 4 * 98_432
+
+
+def test_exec_reports_faults_and_goes_on(tmp_path):
+    path = tmp_path / "script.py"
+    # Triton caches by the text of a kernel, so this one must not be that of another file.
+    path.write_text(FAULTY.replace("copy", "script_copy") + "\ntest_too_short()\nprint('went on')\n")
+    result = run("labkit", "exec", path, "--faults", "report")
+    assert result.returncode == 0 and "went on" in result.stdout
+    assert "labkit: fault: script.py:8:" in result.stderr
+
+
+def test_exec_says_what_is_wrong_before_the_script_runs(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("print('ran')")
+    for option in (["--counters", tmp_path / "none" / "out.csv"], ["--faults", "loud"]):
+        result = run("labkit", "exec", script, *option)
+        assert result.returncode == 2 and "ran" not in result.stdout and result.stderr.startswith("labkit: ")
