@@ -1,5 +1,8 @@
 """Launching on the emulated chip: arguments, errors in plain words, the record of launches."""
 
+import _thread
+import threading
+
 import pytest
 import torch
 import triton
@@ -296,3 +299,16 @@ def talking_kernel(x_ptr, BLOCK: tl.constexpr):
 def test_device_print_is_refused_in_words():
     with pytest.raises(UnsupportedInstruction, match="tl.device_print .* take them out"):
         talking_kernel[(1,)](torch.zeros(64), BLOCK=64)
+
+
+def test_an_interrupt_ends_a_launch_and_the_next_one_is_right():
+    """Ctrl-C in a notebook: KeyboardInterrupt in the middle of an endless kernel."""
+    launch_add()  # compiled before, so that the interrupt comes while machine code runs
+    with limit_instructions(10**12):
+        timer = threading.Timer(0.5, _thread.interrupt_main)
+        with pytest.raises(KeyboardInterrupt):
+            timer.start()
+            kernels.endless_kernel[(1,)](torch.zeros(1, dtype=torch.int32))
+            timer.join()
+    x, y, out = launch_add()
+    assert torch.equal(out, x + y)
