@@ -39,6 +39,11 @@ class Register:
     absolute: bool = False
     sign_extended: bool = False
 
+    @property
+    def parts(self) -> list[tuple[str, int]]:
+        """(file, number) of each of its registers."""
+        return [(self.file, self.index + k) for k in range(self.count)]
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from labkit.compiler.assembly import AsmLine, parse_descriptor, parse_lines, parse_metadata
@@ -12,6 +13,7 @@ from labkit.errors import UnsupportedInstruction
 
 # Suffixes that name an encoding, not an operation.
 _ENCODING = re.compile(r"_(e32|e64|dpp|sdwa)$")
+_READS_LDS = re.compile("read|rtn|permute|swizzle")
 _NO_FALL_THROUGH = {"s_branch", "s_endpgm"}
 
 
@@ -41,6 +43,21 @@ class Instruction:
         if not self.line.source_line:
             return "no source line"
         return f"{self.line.source_file}:{self.line.source_line}"
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the first operand is a register that it writes: a store, branch or wait has none."""
+        if not self.operands or not isinstance(self.operands[0], Register):
+            return False
+        if self.kind in ("VMEM store", "branch", "wait", "barrier", "other"):
+            return False
+        if self.kind == "VMEM load":
+            return "lds" not in self.modifiers  # else the bytes go to LDS
+        if self.kind == "VMEM atomic":
+            return "sc0" in self.modifiers  # only then the old value comes back
+        if self.kind == "LDS":
+            return _READS_LDS.search(self.operation) is not None
+        return not self.operation.startswith(("s_cmp", "s_bitcmp"))
 
     def allow(self, *names: str) -> None:
         """Refuse every modifier that is not in `names`: an ignored modifier is a wrong result."""
@@ -182,3 +199,14 @@ def branch_target(instruction: Instruction) -> str:
     if not isinstance(label, Name):
         raise instruction.refuse("a branch to something that is no label")
     return label.text
+
+
+def successors(program: Program, number: int) -> Iterator[int]:
+    """The blocks that may run after block `number`."""
+    last = program.blocks[number].instructions[-1]
+    if last.operation == "s_endpgm":
+        return
+    if last.kind == "branch":
+        yield program.block_of_label[branch_target(last)]
+    if last.operation != "s_branch" and number + 1 < len(program.blocks):
+        yield number + 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit.emulator.launch import Call, execute_one, interceptor
-from labkit.emulator.operands import EXEC, M0, VCC, Register
+from labkit.emulator.operands import EXEC, M0, VCC
 from labkit.emulator.program import Instruction
 from labkit.errors import LabkitError, LaunchError
 
@@ -131,21 +131,10 @@ class _Recorder:
 
 def _written(state: State, instruction: Instruction, wave: int) -> dict[str, np.ndarray]:
     """The destination registers' new values: a store, branch or wait writes none."""
-    first = instruction.operands[0] if instruction.operands else None
-    if not isinstance(first, Register) or not _has_result(instruction):
+    if not instruction.has_result:
         return {}
-    file, numbers = getattr(state, first.file), range(first.index, first.index + first.count)
-    return {_name(first.file, number): file[number][wave].copy() for number in numbers}
-
-
-def _has_result(instruction: Instruction) -> bool:
-    if instruction.kind in ("VMEM store", "branch", "wait", "barrier", "other"):
-        return False
-    if instruction.kind == "VMEM atomic":
-        return "sc0" in instruction.modifiers  # only then the old value comes back
-    if instruction.kind == "LDS":
-        return "write" not in instruction.operation
-    return not instruction.operation.startswith(("s_cmp", "s_bitcmp"))
+    parts = instruction.operands[0].parts
+    return {_name(file, number): getattr(state, file)[number][wave].copy() for file, number in parts}
 
 
 def _name(file: str, number: int) -> str:

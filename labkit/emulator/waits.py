@@ -10,11 +10,11 @@ LLVM does when it inserts the waits; what comes out depends on no data.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from labkit.emulator.dataflow import follow
 from labkit.emulator.operands import Name, Register
-from labkit.emulator.program import Instruction, Program, branch_target
+from labkit.emulator.program import Instruction, Program
 
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
 _MOST = 64  # vmcnt has 6 bits: an operation older than that has come back
@@ -43,43 +43,14 @@ class Hazard:
 
 def find_hazards(program: Program) -> dict[int, list[Hazard]]:
     """The missing waits of a program, by the number of the block that holds the use."""
-    entering: dict[int, _Pending] = {program.entry: {}}
     found: dict[int, dict[int, Hazard]] = {}
-    work = [program.entry]
-    while work:
-        number = work.pop()
-        pending, here = dict(entering[number]), found.setdefault(number, {})
-        for instruction in program.blocks[number].instructions:
-            for hazard in _follow(pending, instruction):
-                here.setdefault(instruction.line.number, hazard)
-        for successor in successors(program, number):
-            if successor not in entering:
-                entering[successor] = dict(pending)
-                work.append(successor)
-            elif _merge(entering[successor], pending):
-                work.append(successor)
-    return {number: list(hazards.values()) for number, hazards in found.items() if hazards}
 
+    def execute(block: int, instruction: Instruction, pending: _Pending) -> None:
+        for hazard in _follow(pending, instruction):
+            found.setdefault(block, {}).setdefault(instruction.line.number, hazard)
 
-def successors(program: Program, number: int) -> Iterator[int]:
-    """The blocks that may run after block `number`."""
-    last = program.blocks[number].instructions[-1]
-    if last.operation == "s_endpgm":
-        return
-    if last.operation == "s_branch" or last.operation.startswith("s_cbranch"):
-        yield program.block_of_label[branch_target(last)]
-    if last.operation != "s_branch" and number + 1 < len(program.blocks):
-        yield number + 1
-
-
-def _merge(into: _Pending, other: _Pending) -> bool:
-    """Add what another way here leaves in flight; returns whether that is news."""
-    news = False
-    for register, flight in other.items():
-        if register not in into or flight.younger < into[register].younger:
-            into[register] = flight
-            news = True
-    return news
+    follow(program, {}, execute, merge=lambda one, other: min(one, other, key=lambda flight: flight.younger))
+    return {block: list(hazards.values()) for block, hazards in found.items()}
 
 
 def _follow(pending: _Pending, instruction: Instruction) -> list[Hazard]:
@@ -88,7 +59,7 @@ def _follow(pending: _Pending, instruction: Instruction) -> list[Hazard]:
         _wait(pending, instruction)
         return []
     queue = _queue(instruction)
-    fills = _filled(instruction) if queue else []
+    fills = instruction.operands[0].parts if queue and instruction.has_result else []
     hazards = []
     for register in _named(instruction):
         flight = pending.get(register)
@@ -128,20 +99,7 @@ def _queue(instruction: Instruction) -> str:
     return "scalar" if instruction.operation.startswith("s_load") else ""
 
 
-def _filled(instruction: Instruction) -> list[tuple[str, int]]:
-    """The registers that a memory instruction fills when it comes back."""
-    operation = instruction.operation
-    fills = "load" in operation and "lds" not in instruction.modifiers
-    fills |= "atomic" in operation and "sc0" in instruction.modifiers
-    fills |= operation.startswith("ds_") and re.search("read|rtn|permute|swizzle", operation) is not None
-    return _registers(instruction.operands[0]) if fills else []
-
-
 def _named(instruction: Instruction) -> list[tuple[str, int]]:
-    return [register for operand in instruction.operands for register in _registers(operand)]
-
-
-def _registers(operand: object) -> list[tuple[str, int]]:
-    if not isinstance(operand, Register):
-        return []
-    return [(operand.file, operand.index + k) for k in range(operand.count)]
+    return [
+        part for operand in instruction.operands if isinstance(operand, Register) for part in operand.parts
+    ]

@@ -11,11 +11,16 @@ from fractions import Fraction
 import numpy as np
 
 from labkit.compiler.assembly import parse_lines
+from labkit.emulator.arguments import allocations, pack
+from labkit.emulator.counters import Counters
+from labkit.emulator.faults import Faults
 from labkit.emulator.global_memory import Context
+from labkit.emulator.launch import Call
+from labkit.emulator.launch import execute as run_call
 from labkit.emulator.machine import bind
 from labkit.emulator.memory import Allocation, Memory
 from labkit.emulator.operands import EXEC
-from labkit.emulator.program import parse_instruction
+from labkit.emulator.program import Block, Program, parse_instruction, parse_program
 from labkit.emulator.state import State
 
 ALL = (1 << 64) - 1
@@ -49,8 +54,8 @@ def execute(state: State, text: str, memory: list[np.ndarray] = ()) -> list[tupl
 
     memory: uint8 arrays (sizes multiples of 4) that global instructions may touch.
     """
-    allocations = [Allocation.of(f"m{k}", data) for k, data in enumerate(memory)]
-    context = Context(Memory(allocations), _raise)
+    ranges = [Allocation.of(f"m{k}", data) for k, data in enumerate(memory)]
+    context = Context(Memory(ranges), _raise)
     accesses: list[tuple] = []
     with np.errstate(all="ignore"):
         for line in parse_lines(text):
@@ -246,6 +251,23 @@ def float_edges(kind: str, count: int) -> list[np.ndarray]:
     """All combinations of `count` edge values as arrays of float16, float32 or float64."""
     rows = list(itertools.product(EDGES_FLOAT[kind], repeat=count))
     return [np.array(column).astype(kind) for column in zip(*rows, strict=True)]
+
+
+def straight(text: str) -> Program:
+    """A program of one block."""
+    instructions = [parse_instruction(line) for line in parse_lines(text)]
+    blocks = [Block(0, tuple(instructions))]
+    return Program("k", text, "gfx942", instructions, blocks, {}, 0, {}, {})
+
+
+def execute_text(
+    text: str, arguments: list[tuple], faults: Faults, grid: tuple = (1, 1, 1), lds_bytes: int = 0
+) -> None:
+    """Launch a kernel's assembly with 4 waves a workgroup. arguments: (name, Triton's type, value)."""
+    program = parse_program(text)
+    kernarg = pack(arguments, program.metadata, grid, 256)
+    call = Call(program, grid, kernarg, allocations(arguments), 4, lds_bytes)
+    run_call(call, Counters.of(program), faults)
 
 
 def _raise(error: Exception, instruction: object) -> None:

@@ -9,14 +9,12 @@ import triton
 import triton.language as tl
 
 import labkit
-from labkit.emulator.arguments import allocations, pack
-from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults
-from labkit.emulator.launch import Call, execute
 from labkit.emulator.lds_shadow import SEVERAL, LdsShadow
-from labkit.emulator.program import parse_program
+from labkit.emulator.provenance import pointers_from_memory
 from labkit.errors import LaunchError, MemoryFault
 from tests.emulator import kernels
+from tests.emulator.harness import execute_text, straight
 
 
 @pytest.fixture(params=["raise", "report"])
@@ -200,6 +198,24 @@ def test_an_arguments_pointer_is_not_good_for_a_tensor_that_is_none(mode):
     assert [finding.lane for finding in findings] == [3]
 
 
+@pytest.mark.parametrize(
+    "access",
+    [
+        "global_load_dword v9, v[2:3], off",
+        "global_store_dword v[2:3], v9, off",
+        "global_atomic_add v[2:3], v9, off",
+        "global_atomic_add v9, v[2:3], v8, off sc0",
+        "buffer_load_dword v9, v2, s[8:11], 0 offen",
+    ],
+)
+@pytest.mark.parametrize("loaded", [True, False])
+def test_the_address_alone_decides_where_a_pointer_comes_from(access, loaded):
+    """v[2:3] come from memory or from nowhere; the data register v9 is always a loaded 64-bit value's."""
+    load = "global_load_dwordx2 v[2:3], v[0:1], off\n" if loaded else ""
+    text = f"global_load_dwordx2 v[8:9], v[0:1], off\n{load}{access}"
+    assert (len(text.splitlines()) in pointers_from_memory(straight(text))) == loaded
+
+
 # LDS faults: Triton makes none by itself, so they are planted in its machine code.
 
 
@@ -210,12 +226,9 @@ def row_sum(change):
     kernels.reduce_kernel[(1,)](x, out, 1024, OP="sum", BLOCK=1024)
     compiled = labkit.last_launch().compiled
     lines = compiled.stages["amdgcn"].splitlines(keepends=True)
-    program = parse_program("".join(change(lines)))
     arguments = [("x", "*fp32", x), ("out", "*fp32", out), ("n", "i32", 1024)]
-    kernarg = pack(arguments, program.metadata, (1, 1, 1), 256)
     faults = Faults("report")
-    call = Call(program, (1, 1, 1), kernarg, allocations(arguments), 4, compiled.registers.lds_bytes)
-    execute(call, Counters.of(program), faults)
+    execute_text("".join(change(lines)), arguments, faults, lds_bytes=compiled.registers.lds_bytes)
     return faults.findings, torch.allclose(out, x.sum(dim=1))
 
 

@@ -9,14 +9,12 @@ import triton
 import triton.language as tl
 
 import labkit
-from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults
-from labkit.emulator.launch import Call, execute
 from labkit.emulator.machine import limit_instructions
 from labkit.emulator.memory import Allocation
-from labkit.emulator.program import parse_program
 from labkit.errors import EndlessKernel, LabkitError, LaunchError, MemoryFault, UnsupportedInstruction
 from tests.emulator import kernels
+from tests.emulator.harness import execute_text
 
 pytestmark = pytest.mark.usefixtures("mi300x")
 
@@ -201,13 +199,8 @@ def test_the_result_comes_from_the_text(mi300x):
 
 def run_text(text, tensors, n):
     """Execute assembly of add_kernel on tensors, as its launcher does."""
-    from labkit.emulator.arguments import allocations, pack
-
-    program = parse_program(text)
     arguments = [(f"arg{k}", "*fp32", tensor) for k, tensor in enumerate(tensors)] + [("n", "i32", n)]
-    kernarg = pack(arguments, program.metadata, (1, 1, 1), 256)
-    call = Call(program, (1, 1, 1), kernarg, allocations(arguments), num_warps=4, lds_bytes=0)
-    execute(call, Counters.of(program), Faults())
+    execute_text(text, arguments, Faults())
 
 
 def test_unknown_instruction_is_refused_with_both_lines():

@@ -7,6 +7,7 @@ import torch
 import labkit
 from labkit.errors import LabkitError, LaunchError
 from tests.emulator import kernels
+from tests.emulator.harness import straight
 
 pytestmark = pytest.mark.usefixtures("mi300x")
 
@@ -82,3 +83,25 @@ def test_a_launch_that_did_not_reach_the_emulator():
 def test_a_function_that_is_no_kernel():
     with pytest.raises(LaunchError, match="expected a function decorated with @triton.jit"):
         labkit.trace(len, (1,))
+
+
+@pytest.mark.parametrize(
+    ("text", "has_result"),
+    [
+        ("v_add_f32 v0, v1, v2", True),
+        ("ds_read_b32 v0, v1", True),
+        ("ds_bpermute_b32 v0, v1, v2", True),
+        ("ds_add_rtn_u32 v0, v1, v2", True),
+        ("ds_add_u32 v0, v1", False),  # v0 is its address
+        ("ds_write_b32 v0, v1", False),
+        ("buffer_load_dword v0, s[0:3], 0 offen", True),
+        ("buffer_load_dword v0, s[0:3], 0 offen lds", False),  # likewise: the bytes go to LDS
+        ("global_atomic_add v0, v[2:3], v4, off sc0", True),
+        ("global_atomic_add v[2:3], v4, off", False),
+        ("s_cmp_eq_u32 s0, s1", False),
+        ("s_waitcnt vmcnt(0)", False),
+    ],
+)
+def test_what_an_instruction_writes_is_its_first_operand_or_nothing(text, has_result):
+    (instruction,) = straight(text).instructions
+    assert instruction.has_result == has_result

@@ -6,25 +6,16 @@ import pytest
 import torch
 
 import labkit
-from labkit.compiler.assembly import parse_lines
-from labkit.emulator.arguments import allocations, pack
-from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults
-from labkit.emulator.launch import Call, execute
-from labkit.emulator.program import Block, Program, parse_instruction, parse_program
+from labkit.emulator.program import parse_program
 from labkit.emulator.waits import find_hazards
 from tests.emulator import kernels
+from tests.emulator.harness import execute_text, straight
 
 LOADS = """
 global_load_dword v2, v[0:1], off
 global_load_dword v3, v[0:1], off offset:4
 """
-
-
-def straight(text):
-    instructions = [parse_instruction(line) for line in parse_lines(text)]
-    blocks = [Block(0, tuple(instructions))]
-    return Program("k", text, "gfx942", instructions, blocks, {}, 0, {}, {})
 
 
 def hazards(text):
@@ -93,12 +84,9 @@ def test_a_wait_taken_out_of_a_launch_is_reported_where_the_register_is_used(cou
     kernels.softmax_kernel[(4,)](x, out, 1024, 1024, BLOCK=1024)
     compiled = labkit.last_launch().compiled
     text = re.sub(rf"s_waitcnt {counter}\(\d+\)", "s_nop 0", compiled.stages["amdgcn"])
-    program = parse_program(text)
     arguments = [("x", "*fp32", x), ("out", "*fp32", out), ("n", "i32", 1024), ("stride", "i32", 1024)]
-    kernarg = pack(arguments, program.metadata, (4, 1, 1), 256)
     faults = Faults("report")
-    call = Call(program, (4, 1, 1), kernarg, allocations(arguments), 4, compiled.registers.lds_bytes)
-    execute(call, Counters.of(program), faults)
+    execute_text(text, arguments, faults, grid=(4, 1, 1), lds_bytes=compiled.registers.lds_bytes)
     assert {f.kind for f in faults.findings} == {"register used before its load came back"}
     first = faults.findings[0]
     assert (first.workgroup, first.wave, first.lane, first.address) == ((0, 0, 0), 0, None, None)
