@@ -89,7 +89,8 @@ def execute_script(
         try:
             runpy.run_path(str(script), run_name="__main__")
         finally:
-            for finding in (finding for launch in launches for finding in launch.faults):
-                typer.echo(f"labkit: fault: {finding}", err=True)
+            for launch in launches:
+                for finding in launch.faults:
+                    typer.echo(f"labkit: fault: {finding}", err=True)
             if counters is not None:
                 write_counters(launches, counters)

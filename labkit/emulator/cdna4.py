@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from labkit.emulator.access import reader, store, store_half, writer
-from labkit.emulator.lds import lds_of
+from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.operands import Constant, Operand, parse_list
 from labkit.emulator.program import Instruction
 from labkit.emulator.rounding import FP8_FORMATS, fp8_values, to_fp8, to_half

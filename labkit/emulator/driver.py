@@ -34,7 +34,7 @@ _LDS_BYTES = {"gfx942": 65536, "gfx950": 163840}
 class EmulatorDriver(DriverBase):
     """Makes `kernel[grid](*cpu_tensors)` run on an emulated `chip_name` ("MI300X", "MI355X")."""
 
-    def __init__(self, chip_name: str, faults: str = "raise") -> None:
+    def __init__(self, chip_name: str, faults: str) -> None:
         super().__init__()
         self.chip_name, self.faults = chip_name, faults
         self.arch = chip(chip_name).architecture
@@ -209,7 +209,7 @@ class _FirstValid:
         return [0.0] * count
 
 
-def activate(chip_name: str, faults: str = "raise") -> EmulatorDriver:
+def activate(chip_name: str, faults: str) -> EmulatorDriver:
     """Make an emulated chip Triton's current device. faults: one of labkit.emulator.faults.MODES."""
     current = EmulatorDriver(chip_name, check_mode(faults))
     triton_driver.set_active(current)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.emulator.lds_shadow import SEVERAL
+from labkit.emulator.memory import first_active
 from labkit.errors import LaunchError, MemoryFault
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.emulator.lds import LdsOutOfRange
+    from labkit.emulator.lds_memory import LdsOutOfRange
     from labkit.emulator.machine import Machine
     from labkit.emulator.memory import Memory, OutOfRange
     from labkit.emulator.program import Instruction
@@ -60,17 +60,15 @@ class Faults:
 
     mode: str = "raise"
     findings: list[Finding] = field(default_factory=list)
-    _told: set[tuple[str, int]] = field(default_factory=set)
 
-    def add(self, kind: str, instruction: Instruction, describe: Callable[[], Finding]) -> None:
-        """Keep the finding that `describe` gives, unless this instruction has one of its kind already.
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, unless its instruction has one of its kind already.
 
         Raises MemoryFault in mode "raise".
         """
-        if self.mode == "off" or (kind, instruction.line.number) in self._told:
+        what = (finding.kind, finding.assembly_line)
+        if self.mode == "off" or what in {(told.kind, told.assembly_line) for told in self.findings}:
             return
-        self._told.add((kind, instruction.line.number))
-        finding = describe()
         self.findings.append(finding)
         if self.mode == "raise":
             raise MemoryFault(finding.message)
@@ -92,97 +90,91 @@ def check_mode(mode: str) -> str:
     return mode
 
 
-def describe_global(error: OutOfRange, instruction: Instruction, machine: Machine) -> Finding:
-    """The fault of a global access outside every tensor of the launch."""
-    address = _first(error.addresses, error.lanes)
-    tensor, where = _nearest(machine.context.memory, address)
-    if error.before_base is not None:
-        where = f"{_first(error.before_base, error.lanes):,} bytes before the pointer that it starts from"
-    message = (
-        f"{instruction.where}: `{instruction.line.text}` touches address {address:#x}, {where}. "
-        f"{_who(error.lanes, machine)}Check the mask and the offsets of that line."
-    )
-    return _finding("global access outside", message, instruction, machine, error.lanes, address, tensor)
+class Watcher:
+    """Told of what a machine's accesses do wrong; it makes findings. It raises, or the access goes on.
 
-
-def describe_hazard(hazard: Hazard, waves: np.ndarray, machine: Machine) -> Finding:
-    """The fault of a use of a register that a load in flight is to fill; waves: bool [W], who is there."""
-    instruction, load = hazard.instruction, hazard.load
-    message = (
-        f"{instruction.where}: `{instruction.line.text}` uses {hazard.register}, which `{load.line.text}` "
-        f"(assembly line {load.line.number}, {load.where}) may not have filled yet: "
-        "an s_waitcnt between the two is missing or waits for too little."
-    )
-    kind = "register used before its load came back"
-    return _finding(kind, message, instruction, machine, waves[:, None], None)
-
-
-class LdsWatcher:
-    """Makes findings of what LDS accesses do wrong (labkit.emulator.lds.Watcher)."""
+    lanes, addresses: [W, 64], or [W, 1] of a scalar load.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
 
-    def outside(self, error: LdsOutOfRange, instruction: Instruction) -> None:
+    def global_outside(self, error: OutOfRange, instruction: Instruction) -> None:
+        """Lanes that reach outside every tensor of the launch."""
+        address = first_active(error.addresses, error.lanes)
+        tensor, where = _nearest(self.machine.context.memory, address)
+        if error.before_base is not None:
+            before = first_active(error.before_base, error.lanes)
+            where = f"{before:,} bytes before the pointer that it starts from"
+        what = f"touches address {address:#x}, {where}. {_who(error.lanes, self.machine)}"
+        what += "Check the mask and the offsets of that line."
+        self._add("global access outside", what, error.lanes, address, instruction, tensor)
+
+    def early_use(self, hazard: Hazard, waves: np.ndarray) -> None:
+        """A use of a register that a load in flight is to fill; waves: bool [W], who is there."""
+        load = hazard.load
+        what = (
+            f"uses {hazard.register}, which `{load.line.text}` "
+            f"(assembly line {load.line.number}, {load.where}) may not have filled yet: "
+            "an s_waitcnt between the two is missing or waits for too little."
+        )
+        kind = "register used before its load came back"
+        self._add(kind, what, waves[:, None], None, hazard.instruction)
+
+    def lds_outside(self, error: LdsOutOfRange, instruction: Instruction) -> None:
         """Lanes that reach beyond the workgroup's allocation."""
         size = self.machine.state.lds.shape[1]
-        what = f"touches LDS byte {{address}}, but the workgroup has {size} bytes"
-        self._add("LDS access outside", what, error.lanes, error.addresses, instruction)
+        what = f"touches LDS byte {{}}, but the workgroup has {size} bytes"
+        self._add_lds("LDS access outside", what, error.lanes, error.addresses, instruction)
 
     def unwritten(self, lanes: np.ndarray, addresses: np.ndarray, instruction: Instruction) -> None:
         """Lanes that read what nothing has written."""
-        what = "reads LDS byte {address}, which nothing has written: what comes is an earlier workgroup's"
-        self._add("LDS read before write", what, lanes, addresses, instruction)
+        what = "reads LDS byte {}, which nothing has written: what comes is an earlier workgroup's"
+        self._add_lds("LDS read before write", what, lanes, addresses, instruction)
 
     def race(self, lanes: np.ndarray, addresses: np.ndarray, rival: int, instruction: Instruction) -> None:
         """Lanes whose access another wave's undoes or foresees, by chance."""
         other = "another wave" if rival == SEVERAL else f"wave {rival - 1}"
         what = (
-            f"touches LDS byte {{address}}, as {other} of the workgroup does with no barrier between, "
+            f"touches LDS byte {{}}, as {other} of the workgroup does with no barrier between, "
             "and one of them writes: which comes first is chance"
         )
-        self._add("LDS race", what, lanes, addresses, instruction)
+        self._add_lds("LDS race", what, lanes, addresses, instruction)
 
-    def _add(
+    def _add_lds(
         self, kind: str, what: str, lanes: np.ndarray, addresses: np.ndarray, instruction: Instruction
     ) -> None:
-        def describe() -> Finding:
-            address = _first(addresses, lanes)
-            text = f"`{instruction.line.text}` {what.format(address=address)}"
-            message = f"{instruction.where}: {text}. {_who(lanes, self.machine)}"
-            return _finding(kind, message, instruction, self.machine, lanes, address)
+        """`what` leaves a place for the address."""
+        address = first_active(addresses, lanes)
+        what = f"{what.format(address)}. {_who(lanes, self.machine)}"
+        self._add(kind, what, lanes, address, instruction)
 
-        self.machine.faults.add(kind, instruction, describe)
-
-
-def _finding(
-    kind: str,
-    message: str,
-    instruction: Instruction,
-    machine: Machine,
-    lanes: np.ndarray,
-    address: int | None,
-    tensor: str = "",
-) -> Finding:
-    workgroup, wave, lane = _where(lanes, machine)
-    return Finding(
-        kind,
-        message,
-        instruction.where,
-        instruction.line.source_line or 0,
-        instruction.line.number,
-        instruction.line.text,
-        workgroup,
-        wave,
-        lane if lanes.shape[1] > 1 else None,
-        int(np.count_nonzero(lanes)),
-        address,
-        tensor,
-    )
-
-
-def _first(values: np.ndarray, lanes: np.ndarray) -> int:
-    return int(np.broadcast_to(values, lanes.shape)[lanes][0])
+    def _add(
+        self,
+        kind: str,
+        what: str,
+        lanes: np.ndarray,
+        address: int | None,
+        instruction: Instruction,
+        tensor: str = "",
+    ) -> None:
+        workgroup, wave, lane = _where(lanes, self.machine)
+        self.machine.faults.add(
+            Finding(
+                kind,
+                f"{instruction.where}: `{instruction.line.text}` {what}",
+                instruction.where,
+                instruction.line.source_line or 0,
+                instruction.line.number,
+                instruction.line.text,
+                workgroup,
+                wave,
+                lane if lanes.shape[1] > 1 else None,
+                int(np.count_nonzero(lanes)),
+                address,
+                tensor,
+            )
+        )
 
 
 def _where(lanes: np.ndarray, machine: Machine) -> tuple[tuple[int, int, int], int, int]:

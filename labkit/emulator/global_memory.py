@@ -14,7 +14,7 @@ import numpy as np
 
 from labkit.emulator.access import reader, store, store_half
 from labkit.emulator.atomics import ATOMICS
-from labkit.emulator.lds import lds_of
+from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.memory import Allocation, Memory, OutOfRange
 from labkit.emulator.operands import M0, Constant, Name, Register
 from labkit.emulator.program import Instruction

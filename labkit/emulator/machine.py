@@ -30,10 +30,11 @@ from labkit.emulator import (  # noqa: F401  (each vector_ module fills the tabl
 from labkit.emulator.arguments import living_tensor
 from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
-from labkit.emulator.faults import Faults, LdsWatcher, describe_global, describe_hazard
+from labkit.emulator.faults import Faults, Watcher
 from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
-from labkit.emulator.lds import bind_lds, lds_of
-from labkit.emulator.memory import Memory, OutOfRange
+from labkit.emulator.lds import bind_lds
+from labkit.emulator.lds_memory import lds_of
+from labkit.emulator.memory import Memory, OutOfRange, first_active
 from labkit.emulator.operands import EXEC, VCC, Register
 from labkit.emulator.permute import PERMUTE
 from labkit.emulator.program import Instruction, Program, branch_target
@@ -121,10 +122,12 @@ class Machine:
         waves = workgroups * waves_per_workgroup
         fnuz = program.target == "gfx942"
         self.state = State(waves, waves_per_workgroup, vgprs, agprs, lds_bytes, fnuz)
-        self.context = Context(Memory([]), self._outside, self._discover)
+        self._watcher = Watcher(self)
+        self._lds = lds_of(self.state)
+        self._lds.watcher = self._watcher
+        self.context = Context(Memory([]), self._watcher.global_outside, self._discover)
         self.faults = Faults()
         self._hazards = find_hazards(program)
-        self._through_memory = pointers_from_memory(program)
         self.counters = Counters.of(program)
         self.batch: Batch | None = None
         self._steps = [self._bind_block(number) for number in range(len(program.blocks))]
@@ -143,15 +146,16 @@ class Machine:
 
         return record
 
-    def _outside(self, error: OutOfRange, instruction: Instruction) -> None:
-        describe = functools.partial(describe_global, error, instruction, self)
-        self.faults.add("global access outside", instruction, describe)
+    @functools.cached_property
+    def _through_memory(self) -> set[int]:
+        """Assembly lines of accesses by a pointer from memory; needed only once one leaves the arguments."""
+        return pointers_from_memory(self.program)
 
     def _discover(self, error: OutOfRange, instruction: Instruction) -> bool:
         if instruction.line.number not in self._through_memory:
             return False
         memory = self.context.memory
-        found = living_tensor(int(np.broadcast_to(error.addresses, error.lanes.shape)[error.lanes][0]))
+        found = living_tensor(first_active(error.addresses, error.lanes))
         if found is None or any(a.base < found.end and found.base < a.end for a in memory.allocations):
             return False
         memory.add([found])
@@ -172,9 +176,7 @@ class Machine:
         self.batch, self.context.memory, self.counters, self.faults = batch, memory, counters, faults
         self._initialize(batch)
         waves = self.state.waves
-        lds = lds_of(self.state)
-        lds.watcher, lds.checked = LdsWatcher(self), faults.mode != "off"
-        lds.shadow.reset()
+        self._lds.begin(checked=faults.mode != "off")
         self._pc = np.full(waves, self.program.entry)
         self._waiting = np.zeros(waves, bool)
         with np.errstate(all="ignore"):
@@ -205,8 +207,7 @@ class Machine:
         self.counters.executions[number] += int(np.count_nonzero(here))
         self.counters.lanes[number] += state.lane_mask().count
         for hazard in self._hazards.get(number, ()):
-            describe = functools.partial(describe_hazard, hazard, here, self)
-            self.faults.add("register used before its load came back", hazard.instruction, describe)
+            self._watcher.early_use(hazard, here)
         if observer is None:
             for _, step in self._steps[number]:
                 step()
@@ -245,7 +246,7 @@ class Machine:
         """Let a workgroup pass its barrier once every wave of it waits or has ended."""
         shape = (-1, self.state.waves_per_workgroup)
         arrived = (self._waiting | (self._pc == _ENDED)).reshape(shape).all(axis=1)
-        lds_of(self.state).pass_barrier(np.flatnonzero(arrived & self._waiting.reshape(shape).any(axis=1)))
+        self._lds.pass_barrier(np.flatnonzero(arrived & self._waiting.reshape(shape).any(axis=1)))
         self._waiting &= ~np.repeat(arrived, self.state.waves_per_workgroup)
 
     def _initialize(self, batch: Batch) -> None:

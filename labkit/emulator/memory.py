@@ -67,6 +67,11 @@ class OutOfRange(Exception):
         self.lanes, self.addresses, self.before_base = lanes, addresses, before_base
 
 
+def first_active(values: np.ndarray, lanes: np.ndarray) -> int:
+    """The value of the first of `lanes`, to which `values` broadcast."""
+    return int(np.broadcast_to(values, lanes.shape)[lanes][0])
+
+
 class Memory:
     """Reads and writes 1 to 16 bytes a lane at 64-bit addresses."""
 

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from labkit.emulator.lds import LdsOutOfRange
+from labkit.emulator.lds_memory import LdsOutOfRange
 from labkit.emulator.memory import OutOfRange
 from labkit.emulator.state import State
 from labkit.errors import UnsupportedInstruction
