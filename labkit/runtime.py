@@ -43,7 +43,9 @@ class Device:
         return f"{what} ({self.arch})"
 
 
-def start(device: str | None = None, *, faults: str = "raise", quiet: bool = False) -> Device:
+def start(
+    device: str | None = None, *, faults: str = "raise", counters: bool = True, quiet: bool = False
+) -> Device:
     """Make a device current for Triton launches and print one line about it.
 
     device: None takes the GPU that is here, else an emulated MI300X; "MI300X" or "MI355X" takes the
@@ -51,6 +53,8 @@ def start(device: str | None = None, *, faults: str = "raise", quiet: bool = Fal
     faults: what the emulated chip does where a kernel touches memory outside its tensors, reads LDS that
     nothing wrote, or lets waves race in LDS: "raise" an error at the first, "report" them in
     labkit.last_launch().faults and go on, or "off", look for none.
+    counters: whether the emulated chip counts memory accesses, which costs some time; it always counts
+    instructions.
     Raises EnvironmentProblem where Triton is missing, too old or too new, or cannot write its cache.
     """
     _check_triton()
@@ -59,7 +63,7 @@ def start(device: str | None = None, *, faults: str = "raise", quiet: bool = Fal
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     wanted = device or os.environ.get("LABKIT_DEVICE") or None
     found = _real_device() if wanted is None else None
-    current = found or _emulate(wanted or EMULATED_CHIPS[0], faults)
+    current = found or _emulate(wanted or EMULATED_CHIPS[0], faults, counters)
     if not quiet:
         print(_line(current))
     return current
@@ -85,7 +89,7 @@ def _real_device() -> Device | None:
     return Device(gpu.name, gpu.arch, emulated=False)
 
 
-def _emulate(name: str, faults: str) -> Device:
+def _emulate(name: str, faults: str, counters: bool) -> Device:
     if name not in EMULATED_CHIPS:
         raise EnvironmentProblem(
             f"labkit cannot emulate {name!r}: choose one of {', '.join(EMULATED_CHIPS)}, "
@@ -93,7 +97,7 @@ def _emulate(name: str, faults: str) -> Device:
         )
     from labkit.emulator.driver import activate
 
-    activate(name, faults)
+    activate(name, faults, counters)
     return Device(name, chip(name).architecture, emulated=True)
 
 

@@ -5,55 +5,23 @@ Everything here is counted by the emulator; nothing is a time, measured or predi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.emulator.program import Program
+from labkit.emulator.traffic import LINE_BYTES, Count, LdsCount
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LINE_BYTES = 128  # a cache line of the vector L1 and of L2 (CDNA 3 white paper)
+    from labkit.emulator.memory import Allocation
+
 _MEMORY_KINDS = {"VMEM load": "load", "VMEM store": "store", "VMEM atomic": "atomic"}
+_PLACE = ["assembly_line", "source_line", "mnemonic"]
 _USES_EXEC = ("VALU", "VMEM load", "VMEM store", "VMEM atomic", "LDS")
-
-
-@dataclass(slots=True)
-class Traffic:
-    """Totals of one global memory instruction."""
-
-    bytes_per_lane: int = 0
-    lanes: int = 0
-    lines: int = 0
-    minimum_lines: int = 0
-
-    def add(self, addresses: np.ndarray, size: int, lanes: np.ndarray) -> None:
-        """Count one execution: addresses uint64 and lanes bool, both [W, 64]."""
-        self.bytes_per_lane = size
-        each_wave = np.count_nonzero(lanes, axis=1)
-        self.lanes += int(each_wave.sum())
-        lines = count_lines(addresses, size, lanes)
-        self.lines += lines
-        # Lanes that share an address need fewer lines than their bytes add up to.
-        self.minimum_lines += min(lines, int((-(-each_wave * size // LINE_BYTES)).sum()))
-
-
-def count_lines(addresses: np.ndarray, size: int, lanes: np.ndarray) -> int:
-    """Cache lines that the active lanes touch, each wave's counted apart and summed."""
-    shift = np.uint64(7)
-    first = addresses >> shift
-    crossing = ((addresses + np.uint64(size - 1)) >> shift) != first
-    if lanes.all() and not crossing.any() and (first[:, 1:] >= first[:, :-1]).all():
-        return int(np.count_nonzero(first[:, 1:] != first[:, :-1])) + len(first)
-    nowhere = np.uint64(0xFFFFFFFFFFFFFFFF)
-    touched = np.where(lanes, first, nowhere)
-    if crossing.any():
-        touched = np.concatenate((touched, np.where(lanes & crossing, first + np.uint64(1), nowhere)), axis=1)
-    touched = np.sort(touched, axis=1)
-    new = touched[:, 1:] != touched[:, :-1]
-    return int(np.count_nonzero(new & (touched[:, 1:] != nowhere))) + int((touched[:, 0] != nowhere).sum())
 
 
 @dataclass(slots=True)
@@ -63,13 +31,28 @@ class Counters:
     program: Program
     executions: np.ndarray  # waves that ran each block
     lanes: np.ndarray  # active lanes, summed over those
-    traffic: dict[int, Traffic] = field(default_factory=dict)  # by instruction index
+    traffic: np.ndarray  # int64 [instructions, traffic.Count]
+    lds_traffic: np.ndarray  # int64 [instructions, traffic.LdsCount]
+    touched: list[tuple[str, int, int, int]] = field(default_factory=list)  # rows of `tensors`
+    enabled: bool = True  # else memory accesses are not counted
 
     @classmethod
-    def of(cls, program: Program) -> Counters:
+    def of(cls, program: Program, enabled: bool = True) -> Counters:
         """Zero counts for a program."""
-        blocks = len(program.blocks)
-        return cls(program, np.zeros(blocks, np.int64), np.zeros(blocks, np.int64))
+        blocks, instructions = len(program.blocks), len(program.instructions)
+        return cls(
+            program,
+            np.zeros(blocks, np.int64),
+            np.zeros(blocks, np.int64),
+            np.zeros((instructions, len(Count)), np.int64),
+            np.zeros((instructions, len(LdsCount)), np.int64),
+            enabled=enabled,
+        )
+
+    def add_tensors(self, tensors: list[Allocation]) -> None:
+        """Note which bytes of a launch's tensors were touched, where accesses are counted."""
+        if self.enabled:
+            self.touched = sorted((a.name, a.bytes.size, *a.count_touched()) for a in tensors)
 
     @property
     def wave_instructions(self) -> int:
@@ -107,49 +90,83 @@ class Counters:
 
     @property
     def memory(self) -> pd.DataFrame:
-        """A row for each global memory instruction that ran: lanes, bytes asked for, cache lines touched.
+        """A row for each global memory instruction that ran: lanes, bytes asked for, what they touched.
 
-        lines_touched counts 128-byte lines for each wave instruction; minimum_lines is what the same
-        bytes would touch if they lay side by side.
+        lines_touched counts 128-byte lines and segments_touched 64-byte ones, for each wave instruction;
+        l1_bytes is what those lines hold, so what passes through L1; minimum_lines is what the same bytes
+        would touch if they lay side by side.
         """
         import pandas as pd
 
-        executions = dict(zip(range(len(self.program.blocks)), self.executions, strict=True))
-        block_of = {
-            block.first + offset: number
-            for number, block in enumerate(self.program.blocks)
-            for offset in range(len(block.instructions))
-        }
         rows = []
-        for index, traffic in sorted(self.traffic.items()):
-            instruction = self.program.instructions[index]
-            rows.append(
-                (
-                    instruction.line.number,
-                    instruction.line.source_line,
-                    instruction.mnemonic,
-                    _MEMORY_KINDS[instruction.kind],
-                    traffic.bytes_per_lane,
-                    int(executions[block_of[index]]),
-                    traffic.lanes,
-                    traffic.lanes * traffic.bytes_per_lane,
-                    traffic.lines,
-                    traffic.minimum_lines,
-                )
-            )
-        columns = [
-            "assembly_line",
-            "source_line",
-            "mnemonic",
-            "kind",
-            "bytes_per_lane",
-            "executions",
-            "active_lanes",
-            "bytes_requested",
-            "lines_touched",
-            "minimum_lines",
-        ]
+        for index, executions in self._ran(self.traffic[:, Count.BYTES_PER_LANE] > 0):
+            total = self.traffic[index].tolist()
+            lanes, lines = total[Count.LANES], total[Count.LINES]
+            size = total[Count.BYTES_PER_LANE]
+            kind = _MEMORY_KINDS[self.program.instructions[index].kind]
+            rows.append((*self._place(index), kind, size, executions, lanes, lanes * size, lines,
+                         total[Count.LEAST_LINES], total[Count.SEGMENTS], lines * LINE_BYTES))  # fmt: skip
+        columns = [*_PLACE, "kind", "bytes_per_lane", "executions", "active_lanes", "bytes_requested",
+                   "lines_touched", "minimum_lines", "segments_touched", "l1_bytes"]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def lds(self) -> pd.DataFrame:
+        """A row for each LDS read, write or atomic that ran: bytes, and cycles by the rule of `traffic`.
+
+        conflict_cycles are those beyond minimum_cycles: lanes waited for others at the same bank.
+        """
+        import pandas as pd
+
+        rows = []
+        for index, executions in self._ran(self.lds_traffic[:, LdsCount.CYCLES] > 0):
+            size, cycles, least = self.lds_traffic[index].tolist()
+            rows.append((*self._place(index), executions, size, cycles, least, cycles - least))
+        columns = [*_PLACE, "executions", "bytes", "cycles", "minimum_cycles", "conflict_cycles"]
+        return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def tensors(self) -> pd.DataFrame:
+        """A row for each tensor: its bytes, and how many different ones were read and written."""
+        import pandas as pd
+
+        return pd.DataFrame(self.touched, columns=["tensor", "bytes", "bytes_read", "bytes_written"])
+
+    def matrix(self, useful_rows: int | None = None) -> pd.DataFrame:
+        """A row for each matrix instruction that ran: its shape and its FLOPs, 2 * M * N * K each time.
+
+        useful_rows: of the rows of A in the whole product, how many hold data; the others fill the last
+        tile. useful_flops counts theirs only.
+        """
+        import pandas as pd
+
+        from labkit.emulator.matrix_forms import parse_form
+
+        rows = []
+        is_matrix = [i.operation.startswith(("v_mfma", "v_smfmac")) for i in self.program.instructions]
+        for index, executions in self._ran(np.array(is_matrix)):
+            form = parse_form(self.program.instructions[index].operation)
+            flops = 2 * form.size * form.size * form.depth * form.blocks * executions
+            share = 1.0 if useful_rows is None else useful_rows / (-(-useful_rows // form.size) * form.size)
+            shape = f"{form.size}x{form.size}x{form.depth}"
+            rows.append((*self._place(index), shape, executions, flops, flops * share))
+        return pd.DataFrame(rows, columns=[*_PLACE, "shape", "executions", "flops", "useful_flops"])
+
+    def by(self, column: str) -> pd.DataFrame:
+        """Instructions summed by "class", "mnemonic" or "source_line", the most frequent first."""
+        table = self.instructions.groupby(column)[["executions", "active_lanes"]].sum()
+        return table.sort_values("executions", ascending=False, kind="stable").reset_index()
+
+    def _ran(self, wanted: np.ndarray) -> Iterator[tuple[int, int]]:
+        """(number, executions) of the instructions that `wanted`, bool [instructions], picks and that ran."""
+        sizes = [len(block.instructions) for block in self.program.blocks]
+        executions = np.repeat(self.executions, sizes)
+        for index in np.flatnonzero(wanted & (executions > 0)).tolist():
+            yield index, int(executions[index])
+
+    def _place(self, index: int) -> tuple[int, int, str]:
+        instruction = self.program.instructions[index]
+        return instruction.line.number, instruction.line.source_line, instruction.mnemonic
 
     def summary(self) -> pd.DataFrame:
         """The launch in a few counted quantities, with units."""
@@ -169,4 +186,10 @@ class Counters:
         rows += [(f"global {kind} bytes", int(value), "bytes") for kind, value in by_kind.items()]
         rows.append(("cache lines touched", int(memory["lines_touched"].sum()), "128-byte lines"))
         rows.append(("cache lines, least possible", int(memory["minimum_lines"].sum()), "128-byte lines"))
+        lds, matrix = self.lds, self.matrix()
+        if len(lds):
+            rows.append(("LDS bytes", int(lds["bytes"].sum()), "bytes"))
+            rows.append(("LDS bank conflicts", int(lds["conflict_cycles"].sum()), "cycles"))
+        if len(matrix):
+            rows.append(("matrix FLOPs", int(matrix["flops"].sum()), "FLOP"))
         return pd.DataFrame(rows, columns=["quantity", "value", "unit"])

@@ -69,7 +69,7 @@ def dpp(
         raise instruction.refuse("this DPP form is not implemented")
     index, exists = controls[0]
     bound = "bound_ctrl" in instruction.modifiers
-    allowed = _row_and_bank(instruction)
+    allowed = row_and_bank(instruction)
     own = reader(state, instruction, sources[0], kinds[0])
 
     def moved() -> np.ndarray:
@@ -110,7 +110,8 @@ _DPP_NAMES = [
 ]
 
 
-def _row_and_bank(instruction: Instruction) -> np.ndarray:
+def row_and_bank(instruction: Instruction) -> np.ndarray:
+    """The lanes that DPP's row_mask and bank_mask let an instruction write, bool [64]."""
     rows = int(instruction.modifiers.get("row_mask", "0xf"), 0)
     banks = int(instruction.modifiers.get("bank_mask", "0xf"), 0)
     return ((rows >> (_LANE >> 4)) & (banks >> ((_LANE >> 2) & 3)) & 1).astype(bool)

@@ -22,6 +22,7 @@ from labkit.emulator.arguments import allocations, flatten, pack
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults, check_mode
 from labkit.emulator.launch import Call, Launch, check_grid, execute, interceptor, remember
+from labkit.emulator.native.interpreter import prepare
 from labkit.emulator.program import Program, parse_program
 from labkit.errors import LabkitError
 from labkit.hardware import chip
@@ -34,9 +35,9 @@ _LDS_BYTES = {"gfx942": 65536, "gfx950": 163840}
 class EmulatorDriver(DriverBase):
     """Makes `kernel[grid](*cpu_tensors)` run on an emulated `chip_name` ("MI300X", "MI355X")."""
 
-    def __init__(self, chip_name: str, faults: str) -> None:
+    def __init__(self, chip_name: str, faults: str, counters: bool) -> None:
         super().__init__()
-        self.chip_name, self.faults = chip_name, faults
+        self.chip_name, self.faults, self.counters = chip_name, faults, counters
         self.arch = chip(chip_name).architecture
         self.utils = _Utilities(chip_name)
         self.launcher_cls = functools.partial(_Launcher, chip_name)
@@ -149,7 +150,8 @@ class _Launcher:
         """Run the launch and remember it, also where a fault ends it."""
         # Triton keeps this launcher when start() is called again, so the mode is the driver's of now.
         mode = getattr(triton_driver.active, "faults", "raise")
-        counters, faults = Counters.of(self.program), Faults(mode)
+        counting = getattr(triton_driver.active, "counters", True)
+        counters, faults = Counters.of(self.program, counting), Faults(mode)
         described = {name: _describe(value) for name, _, value in arguments}
         try:
             execute(call, counters, faults)
@@ -209,8 +211,12 @@ class _FirstValid:
         return [0.0] * count
 
 
-def activate(chip_name: str, faults: str) -> EmulatorDriver:
-    """Make an emulated chip Triton's current device. faults: one of labkit.emulator.faults.MODES."""
-    current = EmulatorDriver(chip_name, check_mode(faults))
+def activate(chip_name: str, faults: str, counters: bool = True) -> EmulatorDriver:
+    """Make an emulated chip Triton's current device, ready to run.
+
+    faults: one of labkit.emulator.faults.MODES; counters: whether memory accesses are counted.
+    """
+    current = EmulatorDriver(chip_name, check_mode(faults), counters)
+    prepare()
     triton_driver.set_active(current)
     return current

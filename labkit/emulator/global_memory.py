@@ -37,11 +37,13 @@ class Context:
 
     outside: told of an access outside memory; it raises, or the access goes on without those lanes.
     discover: asked first whether the access leads to memory that is no argument; it adds that, or says no.
+    counting: whether the recorder is told of accesses.
     """
 
     memory: Memory
     outside: Callable[[OutOfRange, Instruction], None]
     discover: Callable[[OutOfRange, Instruction], bool] = lambda error, instruction: False
+    counting: bool = True
 
 
 def _addresses(state: State, instruction: Instruction, operands: list) -> Callable[[], tuple]:
@@ -164,8 +166,12 @@ class _Access:
 
     def _tell(self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask) -> None:
         lanes = mask.lanes if active is None else active
+        if not self.context.counting:
+            return
         addresses = np.broadcast_to(addresses, lanes.shape)
-        self.record(self.context.memory.on_gpu_lines(addresses, lanes), size, lanes)
+        memory, kind = self.context.memory, self.instruction.kind
+        memory.touch(addresses, size, lanes, kind != "VMEM store", kind != "VMEM load")
+        self.record(memory.on_gpu_lines(addresses, lanes), size, lanes)
 
     def _size(self, width: str) -> tuple[int, str]:
         """Bytes a lane, and "", "_d16" or "_d16_hi", of a width such as "dwordx4" or "short_d16_hi"."""
@@ -290,6 +296,9 @@ def bind_scalar_load(state: State, instruction: Instruction, context: Context) -
                 if not context.discover(error, instruction):
                     context.outside(error, instruction)
                     active = ~error.lanes if active is None else active & ~error.lanes
+        if context.counting:
+            lanes = np.ones(address.shape, bool) if active is None else active
+            context.memory.touch(address & ~np.uint64(3), 4 * count, lanes, read=True, write=False)
         for k, word in enumerate(words):
             state.write_scalar(target.index + k, word)
 

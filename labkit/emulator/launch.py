@@ -23,9 +23,10 @@ from labkit.errors import LabkitError, LaunchError
 if TYPE_CHECKING:
     from labkit.compiler import Compiled
 
-# Waves in one array operation: enough that NumPy's cost a call is small beside the work, few enough that
-# a register of all of them (64 KB) stays in a core's own cache.
-WAVES_AT_ONCE = 256
+# Waves that run side by side: enough that what a step in NumPy costs a call is small, few enough that their
+# registers stay near the core.
+WAVES_AT_ONCE = 128
+_ARGUMENTS = "kernel arguments"  # the allocation that is no tensor
 _LARGEST_GRID = 2**31 - 1  # HIP's limit of a dimension
 
 
@@ -125,7 +126,7 @@ class Call:
 
     def memory(self) -> Memory:
         """The memory that the kernel may touch: its tensors, and its arguments."""
-        return Memory([*self.allocations, Allocation.of("kernel arguments", self.kernarg)])
+        return Memory([*self.allocations, Allocation.of(_ARGUMENTS, self.kernarg)])
 
     def machine(self, workgroups: int) -> Machine:
         """A machine of this shape, kept with the program so that the next launch binds nothing again."""
@@ -147,10 +148,13 @@ def execute(call: Call, counters: Counters, faults: Faults) -> None:
     total = call.grid[0] * call.grid[1] * call.grid[2]
     at_once = max(1, WAVES_AT_ONCE // call.num_warps)
     with _lock:
-        for start in range(0, total, at_once):
-            linear = np.arange(start, min(start + at_once, total))
-            batch = Batch(workgroup_ids(linear, call.grid), call.kernarg)
-            call.machine(len(linear)).run(batch, memory, counters, faults)
+        try:
+            for start in range(0, total, at_once):
+                linear = np.arange(start, min(start + at_once, total))
+                batch = Batch(workgroup_ids(linear, call.grid), call.kernarg)
+                call.machine(len(linear)).run(batch, memory, counters, faults)
+        finally:
+            counters.add_tensors([a for a in memory.allocations if a.name != _ARGUMENTS])
 
 
 def execute_one(call: Call, workgroup: tuple[int, int, int], observer: Observer) -> None:

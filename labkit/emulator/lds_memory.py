@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from labkit.emulator.faults import Watcher
 
 
+# Called with (instruction, byte addresses [W, 64], bytes a lane, lanes that access, is it a write).
+Recorder = Callable[[Instruction, np.ndarray, int, np.ndarray, bool], None]
+
+
 class LdsOutOfRange(Exception):
     """Some active lanes address LDS beyond what the workgroup allocated."""
 
@@ -26,6 +31,7 @@ class LdsOutOfRange(Exception):
 class Lds:
     """All workgroups' LDS as one Memory, a lane's address moved to its workgroup's part.
 
+    record: told of every access (None: nobody is).
     watcher: told of accesses beyond the LDS (None: they raise LdsOutOfRange), and, where `checked`, of races
     and of reads before any write.
     """
@@ -43,6 +49,7 @@ class Lds:
         self.shadow = LdsShadow(state.lds.size)
         self.watcher: Watcher | None = None
         self.checked = False
+        self.record: Recorder | None = None
 
     def begin(self, checked: bool) -> None:
         """Waves begin anew, and nothing is written."""
@@ -54,7 +61,7 @@ class Lds:
         self, instruction: Instruction, address: np.ndarray, size: int, mask: LaneMask
     ) -> list[np.ndarray]:
         """Words of `size` bytes at each active lane's `address` in its workgroup's LDS."""
-        at, lanes = self._locate(instruction, address, size, mask)
+        at, lanes = self._locate(instruction, address, size, mask, False)
         words = self.memory.load(at, size, lanes)
         if self.checked:
             assert self.watcher is not None
@@ -69,7 +76,7 @@ class Lds:
         self, instruction: Instruction, address: np.ndarray, size: int, mask: LaneMask, words: list
     ) -> None:
         """Store the low `size` bytes of `words` at each active lane's `address`."""
-        at, lanes = self._locate(instruction, address, size, mask)
+        at, lanes = self._locate(instruction, address, size, mask, True)
         if not self.checked:
             self.memory.store(at, size, lanes, words)
             return
@@ -89,7 +96,7 @@ class Lds:
         self, instruction: Instruction, address: np.ndarray, size: int, mask: LaneMask, change: Change
     ) -> np.ndarray:
         """Atomics: as Memory.update."""
-        at, lanes = self._locate(instruction, address, size, mask)
+        at, lanes = self._locate(instruction, address, size, mask, True)
         if self.checked:
             _, offsets, _ = self._touched(at, lanes)
             self.shadow.mark_written(offsets, size)
@@ -101,7 +108,7 @@ class Lds:
             self.shadow.pass_barrier(slice(group * self.size, (group + 1) * self.size))
 
     def _locate(
-        self, instruction: Instruction, address: np.ndarray, size: int, mask: LaneMask
+        self, instruction: Instruction, address: np.ndarray, size: int, mask: LaneMask, write: bool
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Addresses in all workgroups' LDS, and the lanes that access it (None for all)."""
         lanes = None if mask.full else mask.lanes
@@ -112,6 +119,8 @@ class Lds:
                 raise error
             self.watcher.lds_outside(error, instruction)
             lanes = mask.lanes & ~beyond
+        if self.record is not None:
+            self.record(instruction, address, size, mask.lanes if lanes is None else lanes, write)
         return self.start + address, lanes
 
     def _touched(self, at: np.ndarray, lanes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -28,22 +28,26 @@ from labkit.emulator import (  # noqa: F401  (each vector_ module fills the tabl
     vector_integer,
 )
 from labkit.emulator.arguments import living_tensor
-from labkit.emulator.counters import Counters, Traffic
+from labkit.emulator.counters import Counters
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.faults import Faults, Watcher
 from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
 from labkit.emulator.lds import bind_lds
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.memory import Memory, OutOfRange, first_active
-from labkit.emulator.operands import EXEC, VCC, Register
+from labkit.emulator.native.fast import Fast
+from labkit.emulator.native.operations import Stop
+from labkit.emulator.native.plan import CONTROL, Plan
+from labkit.emulator.operands import Register
 from labkit.emulator.permute import PERMUTE
-from labkit.emulator.program import Instruction, Program, branch_target
+from labkit.emulator.program import Instruction, Program
 from labkit.emulator.provenance import pointers_from_memory
 from labkit.emulator.scalar import SCALAR, bind_scalar
 from labkit.emulator.scratch import bind_scratch
 from labkit.emulator.state import State
+from labkit.emulator.traffic import count_access, count_banks
 from labkit.emulator.vector import VECTOR, bind_vector
-from labkit.emulator.waits import find_hazards
+from labkit.emulator.waits import Hazard, find_hazards
 from labkit.errors import EndlessKernel
 
 Step = Callable[[], None]
@@ -52,8 +56,10 @@ Observer = Callable[[str, Instruction, State], None]
 
 # Instructions of one batch after which a launch counts as endless. Our own kernels need some ten thousand.
 _budget: ContextVar[int] = ContextVar("budget", default=20_000_000)
+_fast: ContextVar[bool] = ContextVar("fast", default=True)
 # Every so many blocks the furthest waves go first, so that a wave which spins on memory lets others write it.
 _FAIRNESS = 256
+_TURN = 1 << 16  # rows that a wave executes before others have their turn
 
 _SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
     **CROSSLANE,
@@ -63,16 +69,6 @@ _SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
     **cdna4.CDNA4,
     **PERMUTE,
 }
-_CONDITIONS: dict[str, Callable[[State], np.ndarray]] = {
-    "s_cbranch_scc0": lambda state: ~state.scc,
-    "s_cbranch_scc1": lambda state: state.scc,
-    "s_cbranch_vccz": lambda state: (state.s[VCC] | state.s[VCC + 1]) == 0,
-    "s_cbranch_vccnz": lambda state: (state.s[VCC] | state.s[VCC + 1]) != 0,
-    "s_cbranch_execz": lambda state: (state.s[EXEC] | state.s[EXEC + 1]) == 0,
-    "s_cbranch_execnz": lambda state: (state.s[EXEC] | state.s[EXEC + 1]) != 0,
-}
-_CONTROL = {*_CONDITIONS, "s_branch", "s_endpgm", "s_barrier"}
-_ENDED = -1
 
 
 def bind(state: State, instruction: Instruction, context: Context, record: Recorder) -> Step:
@@ -113,6 +109,16 @@ def limit_instructions(count: int) -> Iterator[None]:
         _budget.reset(token)
 
 
+@contextmanager
+def numpy_only() -> Iterator[None]:
+    """Inside the block every instruction is executed by its NumPy step, for tests of the fast path."""
+    token = _fast.set(False)
+    try:
+        yield
+    finally:
+        _fast.reset(token)
+
+
 class Machine:
     """A program bound to the registers of `workgroups` workgroups."""
 
@@ -128,23 +134,62 @@ class Machine:
         self.context = Context(Memory([]), self._watcher.global_outside, self._discover)
         self.faults = Faults()
         self._hazards = find_hazards(program)
+        self._number = {i.line.number: index for index, i in enumerate(program.instructions)}
         self.counters = Counters.of(program)
         self.batch: Batch | None = None
-        self._steps = [self._bind_block(number) for number in range(len(program.blocks))]
+        self._steps = self._bind()
+        self._fast = Fast(self.state)
+        self._fast_plan = self._make_plan(fast=True)
 
-    def _bind_block(self, number: int) -> list[tuple[Instruction, Step]]:
-        block = self.program.blocks[number]
+    def _bind(self) -> list[Step | None]:
+        """Each instruction's NumPy step; branches, barriers and the end have none."""
         return [
-            (instruction, bind(self.state, instruction, self.context, self._recorder(block.first + offset)))
-            for offset, instruction in enumerate(block.instructions)
-            if instruction.operation not in _CONTROL
+            None
+            if instruction.operation in CONTROL
+            else bind(self.state, instruction, self.context, self._recorder(index))
+            for index, instruction in enumerate(self.program.instructions)
         ]
+
+    def _make_plan(self, fast: bool, observer: Observer | None = None) -> Plan:
+        """The program as rows. fast: else every instruction is left to its NumPy step."""
+        plan = Plan(self.program)
+        for number, block in enumerate(self.program.blocks):
+            plan.begin_block(number)
+            for hazard in self._hazards.get(number, ()):
+                plan.add_python(block.first, functools.partial(self._tell_hazard, hazard))
+            for index, instruction in enumerate(block.instructions, block.first):
+                step = self._steps[index]
+                if observer is not None:
+                    plan.add_python(index, functools.partial(self._observe, observer, instruction, step))
+                elif step is not None and fast:
+                    plan.add(index, self._fast.encoder, step)
+                elif step is not None:
+                    plan.add_python(index, step)
+                if step is None:
+                    plan.add_control(index)
+        return plan
+
+    def _tell_hazard(self, hazard: Hazard) -> None:
+        group = self.state.group
+        self._watcher.early_use(hazard, np.ones(self.state.waves, bool) if group is None else group[:, 0])
+
+    def _observe(self, observer: Observer, instruction: Instruction, step: Step | None) -> None:
+        observer("before", instruction, self.state)
+        if step is not None:
+            step()
+        observer("after", instruction, self.state)
 
     def _recorder(self, index: int) -> Callable[[np.ndarray, int, np.ndarray], None]:
         def record(addresses: np.ndarray, size: int, lanes: np.ndarray) -> None:
-            self.counters.traffic.setdefault(index, Traffic()).add(addresses, size, lanes)
+            count_access(self.counters.traffic[index], addresses, size, lanes)
 
         return record
+
+    def _record_lds(
+        self, instruction: Instruction, addresses: np.ndarray, size: int, lanes: np.ndarray, write: bool
+    ) -> None:
+        total = self.counters.lds_traffic[self._number[instruction.line.number]]
+        count_banks(total, addresses, size, lanes, write)
 
     @functools.cached_property
     def _through_memory(self) -> set[int]:
@@ -177,77 +222,54 @@ class Machine:
         self._initialize(batch)
         waves = self.state.waves
         self._lds.begin(checked=faults.mode != "off")
-        self._pc = np.full(waves, self.program.entry)
-        self._waiting = np.zeros(waves, bool)
+        self._lds.record = self._record_lds if counters.enabled else None
+        self.context.counting = counters.enabled
+        self._fast.begin(memory, counters)
+        fast = _fast.get() and observer is None
+        self._plan = self._fast_plan if fast else self._make_plan(fast=False, observer=observer)
+        self._fast.use(self._plan)
+        at, stop = np.full(waves, self._plan.block_at[self.program.entry]), np.zeros(waves, np.int64)
+        executed, budget = 0, _budget.get()
+        turn = min(_TURN, budget)
         with np.errstate(all="ignore"):
-            executed, budget = 0, _budget.get()
-            for turn in itertools.count(1):
-                runnable = (self._pc != _ENDED) & ~self._waiting
-                if not runnable.any():
+            for number in itertools.count(1):
+                runnable = np.flatnonzero(stop == Stop.RUNNING)
+                self._fast.run(runnable, at, stop, turn)
+                self._release(stop)
+                left = stop == Stop.NUMPY
+                if left.any():
+                    self._execute_in_python(at, stop, left, number % _FAIRNESS == 0)
+                elif (stop == Stop.ENDED).all():
                     return  # a barrier lets go as its last wave arrives, so nobody is left waiting
-                places = self._pc[runnable]
-                number = int(places.max() if turn % _FAIRNESS == 0 else places.min())
-                self._run_block(number, runnable & (self._pc == number), observer)
-                executed += len(self.program.blocks[number].instructions)
+                executed += turn if (stop == Stop.RUNNING).any() and not left.any() else 1
                 if executed > budget:
                     raise EndlessKernel(
                         f"kernel `{self.program.name}` ran {budget:,} instructions without ending. "
-                        f"Look for a loop that never stops near {self._where(number)}."
+                        f"Look for a loop that never stops near {self._where(int(at.max()))}."
                     )
 
-    def _where(self, number: int) -> str:
-        """The first source line of a block, or of the nearest block before it that has one."""
-        before = [i for block in self.program.blocks[: number + 1] for i in block.instructions]
-        here = self.program.blocks[number].instructions
-        return next((i.where for i in (*here, *reversed(before)) if i.line.source_line), "its first line")
+    def _execute_in_python(self, at: np.ndarray, stop: np.ndarray, left: np.ndarray, last: bool) -> None:
+        """One row's NumPy step, for all waves that stand there: the first such row, or the last."""
+        places = at[left]
+        row = int(places.max() if last else places.min())
+        here = left & (at == row)
+        self.state.set_group(None if here.all() else here[:, None])
+        self._plan.steps[row]()
+        at[here], stop[here] = row + 1, Stop.RUNNING
 
-    def _run_block(self, number: int, here: np.ndarray, observer: Observer | None) -> None:
-        state = self.state
-        state.set_group(None if here.all() else here[:, None])
-        self.counters.executions[number] += int(np.count_nonzero(here))
-        self.counters.lanes[number] += state.lane_mask().count
-        for hazard in self._hazards.get(number, ()):
-            self._watcher.early_use(hazard, here)
-        if observer is None:
-            for _, step in self._steps[number]:
-                step()
-        else:
-            for instruction, step in self._steps[number]:
-                observer("before", instruction, state)
-                step()
-                observer("after", instruction, state)
-        last = self.program.blocks[number].instructions[-1]
-        if observer is not None and last.operation in _CONTROL:
-            observer("before", last, state)
-            observer("after", last, state)
-        self._advance(number, last, here)
+    def _where(self, row: int) -> str:
+        """The source line of a row, or of the nearest one before it that has one."""
+        before = self.program.instructions[: self._plan.numbers[row] + 1]
+        return next((i.where for i in reversed(before) if i.line.source_line), "its first line")
 
-    def _advance(self, number: int, last: Instruction, here: np.ndarray) -> None:
-        """Move the waves that ran block `number` to their next block."""
-        operation = last.operation
-        if operation == "s_endpgm":
-            self._pc[here] = _ENDED
-            self._release()
-        elif operation == "s_branch":
-            self._pc[here] = self._target(last)
-        elif operation in _CONDITIONS:
-            taken = _CONDITIONS[operation](self.state)[:, 0]
-            self._pc[here] = np.where(taken[here], self._target(last), number + 1)
-        else:
-            self._pc[here] = number + 1
-            if operation == "s_barrier":
-                self._waiting |= here
-                self._release()
-
-    def _target(self, branch: Instruction) -> int:
-        return self.program.block_of_label[branch_target(branch)]
-
-    def _release(self) -> None:
+    def _release(self, stop: np.ndarray) -> None:
         """Let a workgroup pass its barrier once every wave of it waits or has ended."""
-        shape = (-1, self.state.waves_per_workgroup)
-        arrived = (self._waiting | (self._pc == _ENDED)).reshape(shape).all(axis=1)
-        self._lds.pass_barrier(np.flatnonzero(arrived & self._waiting.reshape(shape).any(axis=1)))
-        self._waiting &= ~np.repeat(arrived, self.state.waves_per_workgroup)
+        waiting = (stop == Stop.BARRIER).reshape(-1, self.state.waves_per_workgroup)
+        if not waiting.any():
+            return
+        arrived = (waiting | (stop == Stop.ENDED).reshape(waiting.shape)).all(axis=1)
+        self._lds.pass_barrier(np.flatnonzero(arrived & waiting.any(axis=1)))
+        stop.reshape(waiting.shape)[arrived[:, None] & waiting] = Stop.RUNNING
 
     def _initialize(self, batch: Batch) -> None:
         """Set the registers that a wave finds at its start (LLVM, "Initial Kernel Execution State")."""

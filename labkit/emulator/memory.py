@@ -6,6 +6,7 @@ Addresses are the tensors' real ones, so that pointer arithmetic in the kernel n
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ import numpy as np
 _GPU_ALIGNMENT = 512  # bytes; what PyTorch gives on a GPU (kMinBlockSize of its caching allocator)
 
 
-@dataclass(slots=True)
+@dataclass
 class Allocation:
     """One range of addresses [base, end) and its bytes."""
 
@@ -22,6 +23,17 @@ class Allocation:
     base: int
     bytes: np.ndarray  # uint8
     words: np.ndarray  # the same memory as uint32, the last word whole
+
+    @functools.cached_property
+    def touched(self) -> np.ndarray:
+        """uint8 for each word: bits 0 to 3 tell which of its bytes were read, 4 to 7 which were written."""
+        return np.zeros(self.words.size, np.uint8)
+
+    def count_touched(self) -> tuple[int, int]:
+        """How many different bytes were read, and written."""
+        # A read of the last word may reach past the tensor's end; see end_for.
+        halves = (np.bitwise_count(self.touched & np.uint8(bits)) for bits in (0x0F, 0xF0))
+        return tuple(min(int(half.sum(dtype=np.int64)), self.bytes.size) for half in halves)
 
     @classmethod
     def at(cls, name: str, address: int, nbytes: int) -> Allocation:
@@ -138,6 +150,17 @@ class Memory:
             return addresses - np.uint64(found.base % _GPU_ALIGNMENT)
         which = np.maximum(np.searchsorted(self._bases, addresses, "right") - 1, 0)
         return addresses - (self._bases % np.uint64(_GPU_ALIGNMENT))[which]
+
+    def touch(self, addresses: np.ndarray, size: int, lanes: np.ndarray, read: bool, write: bool) -> None:
+        """Mark the bytes that the active lanes accessed; see Allocation.touched."""
+        every = addresses[lanes][:, None] + np.arange(size, dtype=np.uint64)
+        which = np.searchsorted(self._bases, every, "right") - 1
+        for index in np.unique(which).tolist():
+            allocation = self.allocations[index]
+            offset = (every[which == index] - np.uint64(allocation.base)).astype(np.int64)
+            for bits, wanted in ((1, read), (16, write)):
+                if wanted:
+                    np.bitwise_or.at(allocation.touched, offset >> 2, (bits << (offset & 3)).astype(np.uint8))
 
     def load(self, addresses: np.ndarray, size: int, lanes: np.ndarray | None) -> list[np.ndarray]:
         """ceil(size / 4) arrays of uint32 like `addresses`; lanes that are off read 0."""

@@ -157,19 +157,21 @@ def to_fp8(x: np.ndarray, dtype: type, saturate: np.ndarray | bool) -> np.ndarra
     key = bits >> np.uint32(16)
     key |= (bits & np.uint32(0xFFFF)) != 0
     if np.ndim(saturate) == 0:
-        return _fp8_table(dtype, bool(saturate))[key]
-    return np.where(saturate, _fp8_table(dtype, True)[key], _fp8_table(dtype, False)[key])
+        return fp8_bytes(dtype, bool(saturate))[key]
+    return np.where(saturate, fp8_bytes(dtype, True)[key], fp8_bytes(dtype, False)[key])
 
 
 @cache
-def _fp8_table(dtype: type, saturate: bool) -> np.ndarray:
+def fp8_bytes(dtype: type, saturate: bool) -> np.ndarray:
+    """to_fp8's table, uint8 [65536]."""
     values = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
-    # Odd keys stand for "this or a little more": any value inside the gap rounds alike.
-    values = np.where(np.arange(1 << 16) & 1, np.nextafter(values, values * np.float32(2)), values)
-    if saturate:
-        top = np.float32(ml_dtypes.finfo(dtype).max)
-        values = np.clip(values, -top, top)  # keeps NaN
-    return values.astype(dtype).view(np.uint8)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Odd keys stand for "this or a little more": any value inside the gap rounds alike.
+        values = np.where(np.arange(1 << 16) & 1, np.nextafter(values, values * np.float32(2)), values)
+        if saturate:
+            top = np.float32(ml_dtypes.finfo(dtype).max)
+            values = np.clip(values, -top, top)  # keeps NaN
+        return values.astype(dtype).view(np.uint8)
 
 
 @cache

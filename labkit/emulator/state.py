@@ -73,8 +73,12 @@ class State:
         self.waves = waves
         self.fnuz = fnuz  # FP8 is FNUZ (gfx942), else OCP
         self.waves_per_workgroup = waves_per_workgroup
-        self.v = np.zeros((vgprs, waves, LANES), np.uint32)
-        self.a = np.zeros((agprs, waves, LANES), np.uint32)
+        # A cache line between registers: else those of a wave, a power of two apart, share few cache sets.
+        self.pitch = waves * LANES + 16
+        file = np.zeros((vgprs + agprs, self.pitch), np.uint32)
+        self.registers = file.reshape(-1)
+        registers = file[:, : waves * LANES].reshape(-1, waves, LANES)
+        self.v, self.a = registers[:vgprs], registers[vgprs:]
         self.s = np.zeros((SCALAR_REGISTERS, waves, 1), np.uint32)
         self.scc = np.zeros((waves, 1), bool)
         self.fp16_overflow = np.zeros((waves, 1), bool)  # MODE.FP16_OVFL: conversions saturate

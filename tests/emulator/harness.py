@@ -19,8 +19,11 @@ from labkit.emulator.launch import Call
 from labkit.emulator.launch import execute as run_call
 from labkit.emulator.machine import bind
 from labkit.emulator.memory import Allocation, Memory
+from labkit.emulator.native.fast import Fast
+from labkit.emulator.native.operations import Stop
+from labkit.emulator.native.plan import Plan
 from labkit.emulator.operands import EXEC
-from labkit.emulator.program import Block, Program, parse_instruction, parse_program
+from labkit.emulator.program import Block, Instruction, Program, parse_instruction, parse_program
 from labkit.emulator.state import State
 
 ALL = (1 << 64) - 1
@@ -59,9 +62,35 @@ def execute(state: State, text: str, memory: list[np.ndarray] = ()) -> list[tupl
     accesses: list[tuple] = []
     with np.errstate(all="ignore"):
         for line in parse_lines(text):
-            step = bind(state, parse_instruction(line), context, lambda *access: accesses.append(access))
-            step()
+            instruction = parse_instruction(line)
+            step = bind(state, instruction, context, lambda *access: accesses.append(access))
+            if ENGINE[0] == "numpy" or instruction.kind.startswith("VMEM"):  # whose accesses are returned
+                step()
+            else:
+                _execute_fast(state, instruction, step)
     return accesses
+
+
+ENGINE = ["numpy"]  # which engine `execute` uses; see the fixture of that name
+
+
+def _execute_fast(state: State, instruction: Instruction, step: Callable) -> None:
+    """One instruction by the fast path, or by NumPy where the fast path leaves it."""
+    program = straight(instruction.line.text)
+    fast, plan = Fast(state), Plan(program)
+    fast.begin(Memory([]), Counters.of(program))
+    plan.begin_block(0)
+    plan.add(0, fast.encoder, step)
+    fast.use(plan)
+    at, stop = np.zeros(state.waves, np.int64), np.zeros(state.waves, np.int64)
+    waves = np.arange(state.waves) if state.group is None else np.flatnonzero(state.group)
+    fast.run(waves, at, stop, 100)
+    left = stop == Stop.NUMPY
+    if left.any():
+        group = state.group
+        state.set_group(None if left.all() else left[:, None])
+        step()
+        state.set_group(group)
 
 
 def lanes(values: list, dtype: str) -> np.ndarray:

@@ -10,6 +10,8 @@ from labkit.emulator.memory import Allocation
 from labkit.emulator.program import parse_program
 from labkit.errors import UnsupportedInstruction
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 FRAME = """
 \t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 \t.text

@@ -22,6 +22,8 @@ from tests.emulator.harness import (
     signed,
 )
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 ALL_HALVES = np.arange(1 << 16, dtype="u2").view("f2")
 # Two float32 that lie a hair above and below each, and so beside every rounding boundary of FP8.
 with np.errstate(all="ignore"):

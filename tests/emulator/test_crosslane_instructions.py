@@ -6,6 +6,8 @@ import pytest
 from labkit.errors import UnsupportedInstruction
 from tests.emulator.harness import ALL, execute, lanes, make_state, set_exec, set_pair
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 NUMBERS = list(range(100, 164))
 OLD = 7
 MASKS = [ALL, 0, 1, 1 << 63, ALL >> 1, 0x5555555555555555, 0x00FF00000000FFFF]

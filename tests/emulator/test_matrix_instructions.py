@@ -7,6 +7,8 @@ import pytest
 from labkit.errors import UnsupportedInstruction
 from tests.emulator.harness import execute, make_state, set_exec
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 TYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "xf32": np.float32,
          "fp8": ml_dtypes.float8_e4m3fnuz, "bf8": ml_dtypes.float8_e5m2fnuz}  # fmt: skip
 OCP = {"fp8": ml_dtypes.float8_e4m3fn, "bf8": ml_dtypes.float8_e5m2}

@@ -13,6 +13,8 @@ import pytest
 from labkit.errors import UnsupportedInstruction
 from tests.emulator.harness import execute, make_state, set_exec, signed
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 INT8 = {  # mnemonic -> size, depth
     "16x16x32_i8": (16, 32),
     "16x16x32i8": (16, 32),

@@ -12,6 +12,8 @@ from labkit.emulator.state import State
 from labkit.errors import UnsupportedInstruction
 from tests.emulator.harness import ALL, execute, lanes, make_state, set_exec, set_pair
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 OLD = 0xA5A5A5A5
 MASKS = [ALL, 0, 1, ALL >> 1, 0x5555555555555555]
 LOADS = {  # bytes, and how the value lies in the registers

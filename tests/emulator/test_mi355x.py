@@ -11,6 +11,8 @@ from tests.emulator import kernels
 from tests.emulator.harness import ALL, execute, lanes, make_state, set_exec, set_pair
 from tests.emulator.test_kernels import BLOCK, GRID, N, assert_same, values
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 HALVES = [torch.float16, torch.bfloat16]
 
 

@@ -19,6 +19,8 @@ from tests.emulator.harness import (
     signed,
 )
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 FUNCTIONS = {
     "add": (2, lambda a, b: a + b),
     "mul": (2, lambda a, b: a * b),

@@ -21,6 +21,8 @@ from tests.emulator.harness import (
     signed,
 )
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 M = 0xFFFFFFFF
 
 

@@ -20,6 +20,8 @@ from tests.emulator.harness import (
     run_lanes,
 )
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 ARITHMETIC = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

@@ -22,6 +22,8 @@ from tests.emulator.harness import (
     signed,
 )
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 M = 0xFFFFFFFF
 EDGES16 = [0, 1, 15, 16, 17, 0x7FFF, 0x8000, 0x8001, 0x1234, 0xFFFE, 0xFFFF]
 TRIPLES = [0, 1, 5, 16, 31, 32, 0xFFFF, 0x12345678, 0x7FFFFFFF, 0x80000000, 0xDEADBEEF, 0xFFFFFFFF]
