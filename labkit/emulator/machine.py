@@ -46,7 +46,7 @@ _CONDITIONS: dict[str, Callable[[State], np.ndarray]] = {
     "s_cbranch_execz": lambda state: (state.s[EXEC] | state.s[EXEC + 1]) == 0,
     "s_cbranch_execnz": lambda state: (state.s[EXEC] | state.s[EXEC + 1]) != 0,
 }
-_CONTROL = {*_CONDITIONS, "s_branch", "s_endpgm", "s_barrier"}
+CONTROL = {*_CONDITIONS, "s_branch", "s_endpgm", "s_barrier"}
 _ENDED = -1
 
 
@@ -92,7 +92,7 @@ class Machine:
         return [
             (instruction, bind(self.state, instruction, self.context, self._recorder(block.first + offset)))
             for offset, instruction in enumerate(block.instructions)
-            if instruction.operation not in _CONTROL
+            if instruction.operation not in CONTROL
         ]
 
     def _recorder(self, index: int) -> Callable[[np.ndarray, int, np.ndarray], None]:
@@ -172,7 +172,7 @@ class Machine:
                 step()
                 observer("after", instruction, state)
         last = self.program.blocks[number].instructions[-1]
-        if observer is not None and last.operation in _CONTROL:
+        if observer is not None and last.operation in CONTROL:
             observer("before", last, state)
             observer("after", last, state)
         self._advance(number, last, here)
