@@ -29,6 +29,7 @@ from labkit.emulator.scalar import SCALAR, bind_scalar
 from labkit.emulator.scratch import bind_scratch
 from labkit.emulator.state import State
 from labkit.emulator.vector import VECTOR, bind_vector
+from labkit.emulator.vector_dot import DOT
 
 Step = Callable[[], None]
 
@@ -39,6 +40,7 @@ _SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
     **matrix.MATRIX,
     **cdna4.CDNA4,
     **PERMUTE,
+    **DOT,
 }
 
 

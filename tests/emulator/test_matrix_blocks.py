@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.emulator.harness import execute, make_state
+from tests.emulator.harness import execute, make_state, signed
 from tests.emulator.matrix_harness import run
 
 BLOCKS16 = {  # mnemonic -> depth, type
@@ -34,6 +34,34 @@ def test_sixteen_blocks(mnemonic):
     for b, i, j in itertools.product(range(16), range(4), range(4)):
         products = [float(left[4 * b + i, k]) * float(right[4 * b + j, k]) for k in range(depth)]
         assert got[4 * b + j, i] == sum(products) + source[4 * b + j, i]
+
+
+@pytest.mark.parametrize("mnemonic", BLOCKS16)
+@pytest.mark.parametrize("cbsz,abid", [(0, 0), (1, 0), (1, 1), (2, 3), (3, 5), (4, 0), (4, 11), (4, 15)])
+def test_blocks_share_a_matrix(mnemonic, cbsz, abid):
+    """Of each 2**cbsz blocks, the abid-th one's A serves all of them."""
+    depth, dtype = BLOCKS16[mnemonic]
+    rng = np.random.default_rng(10)
+    left, right = (rng.integers(-8, 8, (64, depth)).astype(dtype) for _ in range(2))
+    modifiers = "".join(f" {name}:{value}" for name, value in (("cbsz", cbsz), ("abid", abid)) if value)
+    got = run(f"f32_{mnemonic}", left, right, "0", 4, np.float32, modifiers)
+    for b, i, j in itertools.product(range(16), range(4), range(4)):
+        giver = b // 2**cbsz * 2**cbsz + abid
+        products = [float(left[4 * giver + i, k]) * float(right[4 * b + j, k]) for k in range(depth)]
+        assert got[4 * b + j, i] == sum(products)
+
+
+@pytest.mark.parametrize("mnemonic", ["4x4x4_16b_i8", "4x4x4i8"])
+@pytest.mark.parametrize("modifiers,giver", [("", None), (" cbsz:4 abid:9", 9)])
+def test_sixteen_blocks_of_int8(mnemonic, modifiers, giver):
+    rng = np.random.default_rng(11)
+    left, right = (rng.integers(-128, 128, (64, 4), np.int8) for _ in range(2))
+    source = rng.integers(-(2**31), 2**31, (64, 4), np.int32)
+    got = run(f"i32_{mnemonic}", left, right, source, 4, np.int32, modifiers)
+    for b, i, j in itertools.product(range(16), range(4), range(4)):
+        row = left[4 * (b if giver is None else giver) + i].tolist()
+        products = [x * y for x, y in zip(row, right[4 * b + j].tolist(), strict=True)]
+        assert got[4 * b + j, i] == signed(sum(products) + int(source[4 * b + j, i]))
 
 
 def test_blocks_do_not_mix():
