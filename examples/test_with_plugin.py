@@ -1,4 +1,4 @@
-"""Test a kernel for MI300X on any machine: pytest -p labkit.pytest_plugin examples/test_with_plugin.py."""
+"""Test kernels for MI300X on any machine: pytest -p labkit.pytest_plugin examples/test_with_plugin.py."""
 
 import torch
 import triton
@@ -6,27 +6,53 @@ import triton.language as tl
 
 
 @triton.jit
-def scale_kernel(x_ptr, out_ptr, factor, n, BLOCK: tl.constexpr):
-    """out = factor * x, one block of BLOCK elements a program."""
+def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """out = x + y, one block of BLOCK elements a program."""
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(out_ptr + offsets, factor * x, mask=offsets < n)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
 
 
-def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
-    """factor * x by the kernel."""
+@triton.jit
+def row_sum_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    """out[row] = the sum of x[row, :], one row a program; BLOCK is at least `columns`."""
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * columns + offsets, mask=offsets < columns, other=0.0)
+    tl.store(out_ptr + row, tl.sum(x, axis=0))
+
+
+def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """x + y by the kernel."""
     out = torch.empty_like(x)
-    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, factor, x.numel(), BLOCK=1024)
+    add_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, out, x.numel(), BLOCK=1024)
     return out
 
 
-def test_the_result_is_right():
-    x = torch.rand(5000)
-    torch.testing.assert_close(scale(x, 3.0), 3.0 * x)
+def row_sum(x: torch.Tensor) -> torch.Tensor:
+    """x.sum(dim=1) by the kernel."""
+    rows, columns = x.shape
+    out = torch.empty(rows, device=x.device)
+    row_sum_kernel[(rows,)](x, out, columns, BLOCK=triton.next_power_of_2(columns))
+    return out
 
 
-def test_no_more_bytes_than_needed_are_asked_for(mi300x):
-    scale(torch.rand(5000), 3.0)
-    (launch,) = mi300x.launches
-    requested = launch.counters.memory.groupby("kind")["bytes_requested"].sum()
-    assert requested["load"] == requested["store"] == 4 * 5000
+def test_vector_add():
+    x, y = torch.rand(5000), torch.rand(5000)
+    torch.testing.assert_close(add(x, y), x + y)
+
+
+def test_row_sum():
+    x = torch.rand(7, 300)
+    torch.testing.assert_close(row_sum(x), x.sum(dim=1))
+
+
+def test_vector_add_asks_for_no_more_bytes_than_it_needs(mi300x):
+    n = 5000
+    x, y = (torch.rand(n, device=mi300x.torch_device) for _ in range(2))
+    add(x, y)
+    requested = mi300x.launches[0].counters.memory.groupby("kind")["bytes_requested"].sum()
+    assert requested["load"] == 2 * 4 * n
+    assert requested["store"] == 4 * n

@@ -94,3 +94,5 @@ def execute_script(
                     typer.echo(f"labkit: fault: {finding}", err=True)
             if counters is not None:
                 write_counters(launches, counters)
+                if not launches:
+                    typer.echo("labkit: the script ran no kernel on the emulated chip.", err=True)

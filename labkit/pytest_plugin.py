@@ -1,7 +1,8 @@
 """Test Triton kernels on an emulated MI300X: `pytest -p labkit.pytest_plugin`.
 
 Each test starts on an emulated chip, whatever the test before it made current. A fault fails the test whose
-kernel made it, with one sentence in place of a traceback through Triton.
+kernel made it, with one sentence in place of a traceback through Triton. After each test Triton has the
+driver that it had before.
 """
 
 from __future__ import annotations
@@ -38,9 +39,13 @@ class EmulatedChip:
 @pytest.fixture(autouse=True)
 def mi300x() -> Iterator[EmulatedChip]:
     """An emulated MI300X that is current for one test."""
-    device = labkit.start("MI300X", quiet=True)
-    with labkit.record() as launches:
-        yield EmulatedChip(device, launches)
+    # Imported late, since it loads Triton; it puts back the driver of before, and none where there was none.
+    from labkit.compiler.triton_api import active_driver
+
+    with active_driver(None):
+        device = labkit.start("MI300X", quiet=True)
+        with labkit.record() as launches:
+            yield EmulatedChip(device, launches)
 
 
 @pytest.hookimpl(wrapper=True)

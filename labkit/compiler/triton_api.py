@@ -51,7 +51,7 @@ def compile_for(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], targ
     # As labkit.start() does: Triton 3.9 warns where this is unset, and 3.10 has another default.
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     function, kwargs, note = _unwrap(kernel, args, kwargs)
-    with _active_driver(_TargetDriver(target)), cache_errors():
+    with active_driver(_TargetDriver(target)), cache_errors():
         # warmup is run() without the launch, so specialization cannot differ from a launch's.
         return function.warmup(*args, grid=(1,), **kwargs), note
 
@@ -63,7 +63,7 @@ def compile_again(compiled_kernel: Any) -> Any:
     target = compiled_kernel.metadata.target
     # Metadata holds the options beside other things, and went through JSON, which has no tuples.
     options = {name: _tuples(value) for name, value in compiled_kernel.metadata._asdict().items()}
-    with _active_driver(_TargetDriver(target)):
+    with active_driver(_TargetDriver(target)):
         return triton.compile(compiled_kernel.src, target=target, options=options)
 
 
@@ -145,7 +145,7 @@ class _TargetDriver:
 
 
 @contextmanager
-def _active_driver(driver: Any) -> Iterator[None]:
+def active_driver(driver: Any) -> Iterator[None]:
     """Make `driver` Triton's active one for a while, and put back what was there, even if nothing was."""
     from triton.runtime.driver import driver as config
 

@@ -16,41 +16,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.emulator import (  # noqa: F401  (each vector_ module fills the table of vector)
-    cdna4,
-    matrix,
-    packed,
-    scalar_forms,
-    vector_compare,
-    vector_convert,
-    vector_division,
-    vector_float,
-    vector_integer,
-)
 from labkit.emulator.arguments import living_tensor
+from labkit.emulator.bind import Step, bind, registers_named
 from labkit.emulator.counters import Counters
-from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.faults import Faults, Watcher
-from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
-from labkit.emulator.lds import bind_lds
+from labkit.emulator.global_memory import Context
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.memory import Memory, OutOfRange, first_active
 from labkit.emulator.native.fast import Fast
 from labkit.emulator.native.operations import Stop
 from labkit.emulator.native.plan import CONTROL, Plan
-from labkit.emulator.operands import Register
-from labkit.emulator.permute import PERMUTE
 from labkit.emulator.program import Instruction, Program
 from labkit.emulator.provenance import pointers_from_memory
-from labkit.emulator.scalar import SCALAR, bind_scalar
-from labkit.emulator.scratch import bind_scratch
 from labkit.emulator.state import State
 from labkit.emulator.traffic import count_access, count_banks
-from labkit.emulator.vector import VECTOR, bind_vector
 from labkit.emulator.waits import Hazard, find_hazards
 from labkit.errors import EndlessKernel
 
-Step = Callable[[], None]
 # Called "before" and "after" each instruction: (moment, instruction, state).
 Observer = Callable[[str, Instruction, State], None]
 
@@ -60,35 +42,6 @@ _fast: ContextVar[bool] = ContextVar("fast", default=True)
 # Every so many blocks the furthest waves go first, so that a wave which spins on memory lets others write it.
 _FAIRNESS = 256
 _TURN = 1 << 16  # rows that a wave executes before others have their turn
-
-_SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
-    **CROSSLANE,
-    **packed.PACKED,
-    **scalar_forms.SCALAR_FORMS,
-    **matrix.MATRIX,
-    **cdna4.CDNA4,
-    **PERMUTE,
-}
-
-
-def bind(state: State, instruction: Instruction, context: Context, record: Recorder) -> Step:
-    """The step that executes one instruction on `state`. Raises UnsupportedInstruction for an unknown one."""
-    operation = instruction.operation
-    if operation in _SPECIAL:
-        return _SPECIAL[operation](state, instruction)
-    if operation in VECTOR:
-        return bind_vector(state, instruction)
-    if operation in SCALAR:
-        return bind_scalar(state, instruction)
-    if operation.startswith("s_load_dword"):
-        return bind_scalar_load(state, instruction, context)
-    if operation.startswith(("global_", "flat_", "buffer_")):
-        return bind_global(state, instruction, context, record)
-    if operation.startswith("ds_"):
-        return bind_lds(state, instruction)
-    if operation.startswith("scratch_"):
-        return bind_scratch(state, instruction)
-    raise instruction.refuse("this instruction is not implemented")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +77,7 @@ class Machine:
 
     def __init__(self, program: Program, workgroups: int, waves_per_workgroup: int, lds_bytes: int) -> None:
         self.program = program
-        vgprs, agprs = _registers_named(program)
+        vgprs, agprs = registers_named(program)
         waves = workgroups * waves_per_workgroup
         fnuz = program.target == "gfx942"
         self.state = State(waves, waves_per_workgroup, vgprs, agprs, lds_bytes, fnuz)
@@ -308,13 +261,3 @@ _USER_SGPRS = (
     ("flat_scratch_init", 2),
     ("private_segment_size", 1),
 )
-
-
-def _registers_named(program: Program) -> tuple[int, int]:
-    """How many vector and accumulation registers the program's operands reach."""
-    highest = {"v": 1, "a": 0, "s": 0}
-    for instruction in program.instructions:
-        for operand in instruction.operands:
-            if isinstance(operand, Register):
-                highest[operand.file] = max(highest[operand.file], operand.index + operand.count)
-    return highest["v"], highest["a"]

@@ -35,8 +35,12 @@ Step = Callable[[], None]
 def bind_mfma(state: State, instruction: Instruction) -> Step:
     """v_mfma_<type of C and D>_<size>x<size>x<depth>: D = A @ B + C, in each of its blocks."""
     form = parse_form(instruction.operation)
-    instruction.allow(*(("cbsz", "blgp") if form.kinds == "f8f6f4" else ()))
+    broadcasts = form.blocks > 1 and form.out != "f64"
+    instruction.allow(
+        *(("cbsz", "blgp") if form.kinds == "f8f6f4" else ("cbsz", "abid") if broadcasts else ())
+    )
     kind_a, kind_b = _input_kinds(instruction, form.kinds)
+    taken = _blocks_taken(instruction, form) if broadcasts else slice(None)
     target, a, b, c = instruction.operands
     per_lane = form.depth // form.groups
     read_a, read_b = elements(state, a, kind_a, per_lane), elements(state, b, kind_b, per_lane)
@@ -46,10 +50,21 @@ def bind_mfma(state: State, instruction: Instruction) -> Step:
 
     def step() -> None:
         # For i8 the sums stay below 2**24, so that float32 holds them exactly. Adding C wraps around.
-        product = left_matrix(read_a(), form) @ right_matrix(read_b(), form)
+        product = left_matrix(read_a(), form)[:, taken] @ right_matrix(read_b(), form)
         write(spread(product, form).astype(dtype, copy=False) + read_c())
 
     return step
+
+
+def _blocks_taken(instruction: Instruction, form: Form) -> np.ndarray:
+    """The block whose A each block multiplies: [blocks].
+
+    Each 2**cbsz blocks share the A of the `abid`-th of them (CDNA 3 ISA guide, "Broadcasting values").
+    """
+    cbsz, abid = (int(instruction.modifiers.get(name, "0"), 0) for name in ("cbsz", "abid"))
+    if 1 << cbsz > form.blocks or abid >> cbsz:
+        raise instruction.refuse(f"it has no {1 << cbsz} blocks to share block {abid}")
+    return (np.arange(form.blocks) >> cbsz << cbsz) + abid
 
 
 def _input_kinds(instruction: Instruction, kinds: str) -> tuple[str, str]:
@@ -150,6 +165,8 @@ _DENSE = {
         "32x32x16i8",
         "16x16x64_i8",
         "32x32x32_i8",
+        "4x4x4_16b_i8",
+        "4x4x4i8",
     ],
     "f64": ["16x16x4_f64", "16x16x4f64", "4x4x4_4b_f64", "4x4x4f64"],
 }

@@ -27,7 +27,7 @@ from labkit.emulator.state import State
 from labkit.emulator.vector_float import half, maximum, minimum
 
 Step = Callable[[], None]
-_SELECTORS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
+SELECTORS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
 
 _PAIRS: dict[str, Callable] = {
     "v_pk_add_f32": np.add,
@@ -58,14 +58,15 @@ _HALVES: dict[str, tuple[str, Callable]] = {
 }
 
 
-def _selector(instruction: Instruction, name: str, default: int) -> tuple[int, ...]:
+def selector(instruction: Instruction, name: str, default: int) -> tuple[int, ...]:
+    """The list of a modifier such as op_sel, one number a source; `default` each where it is not there."""
     count = len(instruction.operands) - 1
     if name not in instruction.modifiers:
         return (default,) * count
     return parse_list(instruction.modifiers[name])
 
 
-def _element(state: State, instruction: Instruction, operand: Operand, kind: str, part: int) -> Reader:
+def element(state: State, instruction: Instruction, operand: Operand, kind: str, part: int) -> Reader:
     """A reader of part 0 or 1 of an operand: a register of a pair, or a 16-bit half of a register."""
     if DTYPES[kind].itemsize == 4:
         if isinstance(operand, Register) and operand.count == 2:
@@ -85,18 +86,18 @@ def _element(state: State, instruction: Instruction, operand: Operand, kind: str
 
 def _side(state: State, instruction: Instruction, kind: str, which: str) -> list[Reader]:
     """The source readers of the low ("lo") or high ("hi") result, negated as neg_lo or neg_hi says."""
-    chosen = _selector(instruction, "op_sel" if which == "lo" else "op_sel_hi", 0 if which == "lo" else 1)
-    negated = _selector(instruction, f"neg_{which}", 0)
+    chosen = selector(instruction, "op_sel" if which == "lo" else "op_sel_hi", 0 if which == "lo" else 1)
+    negated = selector(instruction, f"neg_{which}", 0)
     readers = []
     for operand, part, negative in zip(instruction.operands[1:], chosen, negated, strict=True):
-        read = _element(state, instruction, operand, kind, part)
+        read = element(state, instruction, operand, kind, part)
         readers.append((lambda read=read: np.negative(read())) if negative else read)
     return readers
 
 
 def bind_packed(state: State, instruction: Instruction) -> Step:
     """Packed float32 or 16-bit arithmetic: the same function on two elements of each operand."""
-    instruction.allow(*_SELECTORS)
+    instruction.allow(*SELECTORS)
     pairs = instruction.operation in _PAIRS
     kind, function = ("f32", _PAIRS[instruction.operation]) if pairs else _HALVES[instruction.operation]
     low, high = (_side(state, instruction, kind, which) for which in ("lo", "hi"))
@@ -120,8 +121,8 @@ def bind_packed_move(state: State, instruction: Instruction) -> Step:
     """v_pk_mov_b32: op_sel picks the low result from the first pair and the high one from the second."""
     instruction.allow("op_sel", "op_sel_hi")
     target, *sources = instruction.operands
-    chosen = _selector(instruction, "op_sel", 0)
-    reads = [_element(state, instruction, o, "b32", part) for o, part in zip(sources, chosen, strict=True)]
+    chosen = selector(instruction, "op_sel", 0)
+    reads = [element(state, instruction, o, "b32", part) for o, part in zip(sources, chosen, strict=True)]
 
     def step() -> None:
         values = [np.array(read()) for read in reads]
@@ -134,7 +135,7 @@ def bind_packed_move(state: State, instruction: Instruction) -> Step:
 def bind_fma_mix(state: State, instruction: Instruction) -> Step:
     """v_fma_mix_f32, v_fma_mixlo_f16, v_fma_mixhi_f16: float32 FMA whose sources may be halves."""
     instruction.allow("op_sel", "op_sel_hi")
-    is_half, part = _selector(instruction, "op_sel_hi", 0), _selector(instruction, "op_sel", 0)
+    is_half, part = selector(instruction, "op_sel_hi", 0), selector(instruction, "op_sel", 0)
     reads = [
         _mixed(state, instruction, operand, half, at)
         for operand, half, at in zip(instruction.operands[1:], is_half, part, strict=True)
@@ -154,7 +155,7 @@ def bind_fma_mix(state: State, instruction: Instruction) -> Step:
 def _mixed(state: State, instruction: Instruction, operand: Operand, half: int, part: int) -> Reader:
     if not half:
         return reader(state, instruction, operand, "f32")
-    read = _element(state, instruction, operand, "f16", part)
+    read = element(state, instruction, operand, "f16", part)
     return lambda: with_sign(instruction, operand, read().astype(np.float32), "f32")
 
 

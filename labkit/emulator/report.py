@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from labkit.emulator.launch import Launch
 
+_INSTRUCTION = ["assembly_line", "source_line", "mnemonic", "class", "executions", "active_lanes"]
 _MEMORY = ["assembly_line", "kind", "bytes_per_lane", "bytes_requested", "lines_touched", "minimum_lines"]
 
 
@@ -30,7 +31,9 @@ def counters_table(launches: list[Launch]) -> pd.DataFrame:
         table.insert(0, "launch", number)
         table.insert(1, "kernel", launch.name)
         tables.append(table)
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["launch", "kernel"])
+    # Without a launch the table still has its columns, so that what reads it need not ask.
+    columns = ["launch", "kernel", *_INSTRUCTION, *_MEMORY[1:]]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
 def write_counters(launches: list[Launch], path: Path) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 
 from labkit.compiler.assembly import parse_lines
 from labkit.emulator.arguments import allocations, pack
+from labkit.emulator.bind import bind
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults
 from labkit.emulator.global_memory import Context
 from labkit.emulator.launch import Call
 from labkit.emulator.launch import execute as run_call
-from labkit.emulator.machine import bind
 from labkit.emulator.memory import Allocation, Memory
 from labkit.emulator.native.fast import Fast
 from labkit.emulator.native.operations import Stop

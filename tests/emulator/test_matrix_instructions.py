@@ -230,6 +230,14 @@ def test_each_wave_multiplies_its_own():
         ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 cbsz:1", "cbsz"),
         ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 blgp:1", "blgp"),
         ("v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], 0 cbsz:4", "FP4"),
+        ("v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], 0 abid:1", "no 1 blocks to share block 1"),
+        ("v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], 0 cbsz:5", "no 32 blocks"),
+        ("v_mfma_f64_4x4x4_4b_f64 v[0:1], v[4:5], v[6:7], 0 cbsz:1", "cbsz"),
+        ("v_mfma_f32_4x4x1_16b_f32 v[0:3], v4, v6, 0 blgp:2", "blgp"),
+        ("v_mfma_i32_16x16x32_i8 v[0:3], v[4:5], v[6:7], 0 blgp:1", "blgp"),
+        ("v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], 0 neg:[1,0,0]", "neg"),
+        ("v_mfma_f32_32x32x1_2b_f32 v[0:31], v32, v33, 0", "v_mfma_f32_32x32x1_2b_f32"),
+        ("v_mfma_f32_4x4x2bf16 v[0:3], v4, v6, 0", "v_mfma_f32_4x4x2bf16"),
     ],
 )
 def test_what_is_not_implemented_is_refused(text, names):

@@ -240,7 +240,6 @@ def test_pack():
         ("v_pk_add_f16 v0, v2, v4 clamp", "clamp"),
         ("v_pk_mul_f32 v[0:1], v[2:3], 2.0", "packed float32 constant"),
         ("v_fma_mix_f32 v0, v2, v4, v6 clamp", "clamp"),
-        ("v_dot2_f32_f16 v0, v2, v4, v6", "v_dot2_f32_f16"),
         ("v_pk_mov_b32 v[0:1], v[2:3], v[4:5] neg_lo:[1,0]", "neg_lo"),
         ("v_pack_b32_f16 v0, v2, v4 op_sel:[0,0,1]", "op_sel"),
     ],
