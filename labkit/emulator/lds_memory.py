@@ -13,6 +13,7 @@ from labkit.emulator.state import LANES, LaneMask, State
 
 if TYPE_CHECKING:
     from labkit.emulator.faults import Watcher
+    from labkit.emulator.global_memory import Witness
 
 
 class LdsOutOfRange(Exception):
@@ -42,6 +43,7 @@ class Lds:
         self.wave = np.broadcast_to((wave % state.waves_per_workgroup)[:, None], (state.waves, LANES))
         self.shadow = LdsShadow(state.lds.size)
         self.watcher: Watcher | None = None
+        self.witness: Witness | None = None
         self.checked = False
 
     def begin(self, checked: bool) -> None:
@@ -112,6 +114,9 @@ class Lds:
                 raise error
             self.watcher.lds_outside(error, instruction)
             lanes = mask.lanes & ~beyond
+        if self.witness is not None:
+            here = mask.lanes if lanes is None else lanes
+            self.witness(None, np.broadcast_to(address, here.shape).astype(np.uint64), size, here)
         return self.start + address, lanes
 
     def _touched(self, at: np.ndarray, lanes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

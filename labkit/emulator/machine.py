@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from labkit.emulator.arguments import living_tensor
 from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.faults import Faults, Watcher
-from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
+from labkit.emulator.global_memory import Context, Recorder, Witness, bind_global, bind_scalar_load
 from labkit.emulator.lds import bind_lds
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.memory import Memory, OutOfRange, first_active
@@ -47,8 +48,15 @@ from labkit.emulator.waits import find_hazards
 from labkit.errors import EndlessKernel
 
 Step = Callable[[], None]
-# Called "before" and "after" each instruction: (moment, instruction, state).
-Observer = Callable[[str, Instruction, State], None]
+
+
+class Observer(Protocol):
+    """What watches a run: called "before" and "after" each instruction, and shown each memory access."""
+
+    witness: Witness
+
+    def __call__(self, moment: str, instruction: Instruction, state: State) -> None: ...
+
 
 # Instructions of one batch after which a launch counts as endless. Our own kernels need some ten thousand.
 _budget: ContextVar[int] = ContextVar("budget", default=20_000_000)
@@ -174,6 +182,7 @@ class Machine:
         Raises MemoryFault at the first fault where `faults` says so.
         """
         self.batch, self.context.memory, self.counters, self.faults = batch, memory, counters, faults
+        self.context.witness = self._lds.witness = observer.witness if observer else None
         self._initialize(batch)
         waves = self.state.waves
         self._lds.begin(checked=faults.mode != "off")

@@ -20,7 +20,7 @@ def trace_add(n=100, **which):
 
 def test_steps_stand_in_order_with_their_lines():
     found, out = trace_add()
-    steps = found.steps
+    steps = found.table
     assert steps["instruction"].iloc[-1] == "s_endpgm"
     kinds = [step.instruction.kind for step in found.executed]
     assert kinds.index("VMEM load") < kinds.index("VMEM store")
