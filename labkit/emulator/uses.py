@@ -166,8 +166,10 @@ def _by_name(instruction: Instruction, fnuz: bool) -> Uses:
         return every(sources, kind), one(target, kind)
     if operation.startswith("v_permlane"):  # they swap lanes of two registers
         return every(instruction.operands, RAW), every(instruction.operands, RAW)
-    # v_readfirstlane, v_readlane, v_writelane: the second source is the number of a lane.
-    return [*one(sources[0], RAW), *every(sources[1:], "u32")], one(target, RAW)
+    if operation in ("v_readlane_b32", "v_writelane_b32"):
+        value, lane = sources
+        return [*one(value, RAW), *one(lane, "u32")], one(target, RAW)
+    return every(sources, RAW), one(target, RAW)  # v_readfirstlane, and what this module doesn't know
 
 
 def _mixed(instruction: Instruction) -> Uses:
