@@ -35,7 +35,7 @@ _LDS_BYTES = {"gfx942": 65536, "gfx950": 163840}
 class EmulatorDriver(DriverBase):
     """Makes `kernel[grid](*cpu_tensors)` run on an emulated `chip_name` ("MI300X", "MI355X")."""
 
-    def __init__(self, chip_name: str, faults: str, counters: bool) -> None:
+    def __init__(self, chip_name: str, faults: str, counters: bool = True) -> None:
         super().__init__()
         self.chip_name, self.faults, self.counters = chip_name, faults, counters
         self.arch = chip(chip_name).architecture
@@ -135,23 +135,24 @@ class _Launcher:
         grid = check_grid((grid_x, grid_y, grid_z))
         arguments = flatten(self.names, list(self.signature.values()), values)
         kernarg = pack(arguments, self.program.metadata, grid, self.num_warps * 64)
-        call = Call(self.program, grid, kernarg, allocations(arguments), self.num_warps, self.lds_bytes)
+        types = {name: kind for name, kind, _ in arguments}
+        memory = allocations(arguments)
+        call = Call(self.program, grid, kernarg, memory, self.num_warps, self.lds_bytes, types)
         if enter is not None:
             enter(launch_metadata)
+        # Triton keeps this launcher when start() is called again, so the mode is the driver's of now.
+        faults = Faults(getattr(triton_driver.active, "faults", "raise"))
         watch = interceptor.get()
         if watch is not None:
-            watch(call)
+            watch(call, faults)
         else:
-            self._execute(call, arguments)
+            self._execute(call, arguments, faults)
         if leave is not None:
             leave(launch_metadata)
 
-    def _execute(self, call: Call, arguments: list[tuple[str, str, Any]]) -> None:
+    def _execute(self, call: Call, arguments: list[tuple[str, str, Any]], faults: Faults) -> None:
         """Run the launch and remember it, also where a fault ends it."""
-        # Triton keeps this launcher when start() is called again, so the mode is the driver's of now.
-        mode = getattr(triton_driver.active, "faults", "raise")
-        counting = getattr(triton_driver.active, "counters", True)
-        counters, faults = Counters.of(self.program, counting), Faults(mode)
+        counters = Counters.of(self.program, getattr(triton_driver.active, "counters", True))
         described = {name: _describe(value) for name, _, value in arguments}
         try:
             execute(call, counters, faults)

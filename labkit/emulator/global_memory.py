@@ -23,6 +23,8 @@ from labkit.emulator.state import LANES, LaneMask, State, join
 Step = Callable[[], None]
 # Called with (addresses [W, 64], bytes a lane, lanes that access, bool [W, 64]).
 Recorder = Callable[[np.ndarray, int, np.ndarray], None]
+# Called with (the memory, None for LDS; addresses; bytes a lane; lanes that access), [W, 64] or [W, 1].
+Witness = Callable[[Memory | None, np.ndarray, int, np.ndarray], None]
 
 _FORM = re.compile(r"(global|flat|buffer)_(load|store|atomic)_(\w+)")
 _SIZES = {"dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "byte": 1, "ubyte": 1, "sbyte": 1,
@@ -38,12 +40,14 @@ class Context:
     outside: told of an access outside memory; it raises, or the access goes on without those lanes.
     discover: asked first whether the access leads to memory that is no argument; it adds that, or says no.
     counting: whether the recorder is told of accesses.
+    witness: shown every access that is carried out, for a trace.
     """
 
     memory: Memory
     outside: Callable[[OutOfRange, Instruction], None]
     discover: Callable[[OutOfRange, Instruction], bool] = lambda error, instruction: False
     counting: bool = True
+    witness: Witness | None = None
 
 
 def _addresses(state: State, instruction: Instruction, operands: list) -> Callable[[], tuple]:
@@ -166,12 +170,13 @@ class _Access:
 
     def _tell(self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask) -> None:
         lanes = mask.lanes if active is None else active
-        if not self.context.counting:
-            return
         addresses = np.broadcast_to(addresses, lanes.shape)
-        memory, kind = self.context.memory, self.instruction.kind
-        memory.touch(addresses, size, lanes, kind != "VMEM store", kind != "VMEM load")
-        self.record(memory.on_gpu_lines(addresses, lanes), size, lanes)
+        if self.context.witness is not None:
+            self.context.witness(self.context.memory, addresses, size, lanes)
+        if self.context.counting:
+            memory, kind = self.context.memory, self.instruction.kind
+            memory.touch(addresses, size, lanes, kind != "VMEM store", kind != "VMEM load")
+            self.record(memory.on_gpu_lines(addresses, lanes), size, lanes)
 
     def _size(self, width: str) -> tuple[int, str]:
         """Bytes a lane, and "", "_d16" or "_d16_hi", of a width such as "dwordx4" or "short_d16_hi"."""
@@ -296,9 +301,11 @@ def bind_scalar_load(state: State, instruction: Instruction, context: Context) -
                 if not context.discover(error, instruction):
                     context.outside(error, instruction)
                     active = ~error.lanes if active is None else active & ~error.lanes
+        waves = np.ones(address.shape, bool) if active is None else active
         if context.counting:
-            lanes = np.ones(address.shape, bool) if active is None else active
-            context.memory.touch(address & ~np.uint64(3), 4 * count, lanes, read=True, write=False)
+            context.memory.touch(address & ~np.uint64(3), 4 * count, waves, read=True, write=False)
+        if context.witness is not None:
+            context.witness(context.memory, address & ~np.uint64(3), 4 * count, waves)
         for k, word in enumerate(words):
             state.write_scalar(target.index + k, word)
 

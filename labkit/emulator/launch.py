@@ -58,7 +58,7 @@ class Launch:
 
 
 # A function that runs in place of `execute`, for labkit.trace: it returns no counters.
-interceptor: ContextVar[Callable[[Call], None] | None] = ContextVar("interceptor", default=None)
+interceptor: ContextVar[Callable[[Call, Faults], None] | None] = ContextVar("interceptor", default=None)
 _lock = threading.RLock()
 _last: list[Launch] = []  # the last launch of this process, at most one
 _recorders: list[list[Launch]] = []
@@ -115,7 +115,10 @@ def check_grid(grid: Sequence[Any]) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a launch asks of the chip. kernarg: the kernel's arguments as the ABI lays them out, uint8."""
+    """What a launch asks of the chip. kernarg: the kernel's arguments as the ABI lays them out, uint8.
+
+    types: argument name -> its type as Triton writes it, such as "*fp32".
+    """
 
     program: Program
     grid: tuple[int, int, int]
@@ -123,6 +126,7 @@ class Call:
     allocations: list[Allocation]
     num_warps: int
     lds_bytes: int
+    types: dict[str, str] = field(default_factory=dict)
 
     def memory(self) -> Memory:
         """The memory that the kernel may touch: its tensors, and its arguments."""
@@ -157,14 +161,17 @@ def execute(call: Call, counters: Counters, faults: Faults) -> None:
             counters.add_tensors([a for a in memory.allocations if a.name != _ARGUMENTS])
 
 
-def execute_one(call: Call, workgroup: tuple[int, int, int], observer: Observer) -> None:
-    """Run one workgroup alone and let `observer` see every instruction."""
+def execute_one(call: Call, workgroup: tuple[int, int, int], faults: Faults, observer: Observer) -> None:
+    """Run one workgroup alone and let `observer` see every instruction. Adds to `faults`, as `execute`."""
     if any(not 0 <= at < size for at, size in zip(workgroup, call.grid, strict=True)):
-        raise LaunchError(f"workgroup {workgroup} is not in the grid {call.grid}")
+        last = tuple(size - 1 for size in call.grid)
+        raise LaunchError(
+            f"workgroup {workgroup} is not in the grid {call.grid}: choose one from (0, 0, 0) to {last}"
+        )
     batch = Batch(np.array([workgroup]), call.kernarg)
     with _lock:
         counters = Counters.of(call.program)
-        call.machine(1).run(batch, call.memory(), counters, Faults(), observer)
+        call.machine(1).run(batch, call.memory(), counters, faults, observer)
 
 
 def workgroup_ids(linear: np.ndarray, grid: tuple[int, int, int]) -> np.ndarray:

@@ -14,6 +14,7 @@ from labkit.emulator.state import LANES, LaneMask, State
 
 if TYPE_CHECKING:
     from labkit.emulator.faults import Watcher
+    from labkit.emulator.global_memory import Witness
 
 
 # Called with (instruction, byte addresses [W, 64], bytes a lane, lanes that access, is it a write).
@@ -48,6 +49,7 @@ class Lds:
         self.wave = np.broadcast_to((wave % state.waves_per_workgroup)[:, None], (state.waves, LANES))
         self.shadow = LdsShadow(state.lds.size)
         self.watcher: Watcher | None = None
+        self.witness: Witness | None = None
         self.checked = False
         self.record: Recorder | None = None
 
@@ -119,8 +121,11 @@ class Lds:
                 raise error
             self.watcher.lds_outside(error, instruction)
             lanes = mask.lanes & ~beyond
+        here = mask.lanes if lanes is None else lanes
         if self.record is not None:
-            self.record(instruction, address, size, mask.lanes if lanes is None else lanes, write)
+            self.record(instruction, address, size, here, write)
+        if self.witness is not None:
+            self.witness(None, np.broadcast_to(address, here.shape).astype(np.uint64), size, here)
         return self.start + address, lanes
 
     def _touched(self, at: np.ndarray, lanes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

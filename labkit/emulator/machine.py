@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from labkit.emulator.arguments import living_tensor
 from labkit.emulator.bind import Step, bind, registers_named
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults, Watcher
-from labkit.emulator.global_memory import Context
+from labkit.emulator.global_memory import Context, Witness
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.memory import Memory, OutOfRange, first_active
 from labkit.emulator.native.fast import Fast
@@ -33,8 +34,14 @@ from labkit.emulator.traffic import count_access, count_banks
 from labkit.emulator.waits import Hazard, find_hazards
 from labkit.errors import EndlessKernel
 
-# Called "before" and "after" each instruction: (moment, instruction, state).
-Observer = Callable[[str, Instruction, State], None]
+
+class Observer(Protocol):
+    """What watches a run: called "before" and "after" each instruction, and shown each memory access."""
+
+    witness: Witness
+
+    def __call__(self, moment: str, instruction: Instruction, state: State) -> None: ...
+
 
 # Instructions of one batch after which a launch counts as endless. Our own kernels need some ten thousand.
 _budget: ContextVar[int] = ContextVar("budget", default=20_000_000)
@@ -172,6 +179,7 @@ class Machine:
         Raises MemoryFault at the first fault where `faults` says so.
         """
         self.batch, self.context.memory, self.counters, self.faults = batch, memory, counters, faults
+        self.context.witness = self._lds.witness = observer.witness if observer else None
         self._initialize(batch)
         waves = self.state.waves
         self._lds.begin(checked=faults.mode != "off")

@@ -367,7 +367,7 @@ def test_a_result_may_be_its_own_source():
 @pytest.mark.parametrize(
     "text,names",
     [
-        ("v_dot4_i32_i8 v0, v2, v4, v6", "v_dot4_i32_i8"),
+        ("v_qsad_pk_u16_u8 v[0:1], v[2:3], v4, v[6:7]", "v_qsad_pk_u16_u8"),
         ("v_add_i32 v0, v2, v4 clamp", "v_add_i32"),
         ("v_mul_lo_u32 v0, v2, v4 clamp", "clamp"),
         ("v_and_b32_e64 v0, -v2, v4", "sign modifier"),
