@@ -1,4 +1,4 @@
-"""The labkit command: `run` executes notebooks, `doctor` looks at this machine, `exec` runs a script."""
+"""The labkit command: `run` executes notebooks, `exec` a script, `bench` measures, `doctor` looks around."""
 
 from __future__ import annotations
 
@@ -56,6 +56,19 @@ def doctor() -> None:
     findings = examine()
     print_findings(findings)
     raise typer.Exit(any(finding.state == "fail" for finding in findings))
+
+
+@app.command()
+def bench(
+    what: Annotated[str, typer.Argument(help="emulator: beside Triton's interpreter, in ratios.")],
+) -> None:
+    """Measure how fast labkit itself is on this machine."""
+    if what != "emulator":
+        typer.echo(f"labkit: there is no benchmark {what!r}; choose emulator", err=True)
+        raise typer.Exit(2)
+    from labkit.bench.emulator import bench_emulator
+
+    bench_emulator()
 
 
 @app.command("exec", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

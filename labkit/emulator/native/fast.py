@@ -69,7 +69,7 @@ class Fast:
     def use(self, plan: Plan) -> None:
         """Execute this plan's rows from now on."""
         self._rows, self._sources, lanes = plan.tables
-        self._tell(dpp=lanes)
+        self._tell(dpp=lanes, memo=np.zeros((2 * len(plan.program.instructions), 3 + LANES), np.int64))
 
     def run(self, waves: np.ndarray, at: np.ndarray, stop: np.ndarray, turn: int) -> None:
         """As interpreter.run."""

@@ -13,8 +13,9 @@ from labkit.emulator.native.memory import I64, L, U, is_on, put_bytes, widen
 from labkit.emulator.state import LANES
 from labkit.emulator.traffic import LDS_BANKS, LdsCount
 
-_SEVERAL = U(255)  # lds_shadow.SEVERAL
-TOTALS = 8 * len(LdsCount)
+_ALL_BYTES = U(0xFFFFFFFF)
+TOTALS = 8 * len(LdsCount)  # bytes of one instruction's totals
+MEMO = 8 * (3 + LANES)  # bytes of what is remembered of a part of an instruction
 _EVERY = U(0x01010101)  # one byte's number in all four bytes of a word
 
 
@@ -30,103 +31,122 @@ def inside(on, offset, size, a, chip):
 
 
 @lane
-def alone(marks, own):
-    """Whether no wave but `own` stands in the marks: of one byte, or of a word's four."""
-    return marks == 0 or marks == own
+def alone(marks, mine):
+    """Whether no other wave stands in some bytes' marks; mine: this wave's in each of them."""
+    return marks == 0 or marks == mine
 
 
 @lane
-def marked(marks, own, byte):
-    """A word's marks with `own` added to one byte of it, or to all four where `byte` is -1."""
-    if byte < 0 and alone(marks, own * _EVERY):
-        return own * _EVERY
-    for k in range(4):
-        if byte < 0 or byte == k:
-            shift = U(8 * k)
-            before = (marks >> shift) & U(0xFF)
-            after = own if alone(before, own) else _SEVERAL
-            marks = U((marks & ~U(U(0xFF) << shift)) | U(after << shift))
-    return marks
+def with_mark(marks, mine, field):
+    """A word's marks with this wave's added to the bytes of `field`."""
+    if alone(marks & field, mine):
+        return (marks & ~field) | mine
+    for shift in range(0, 32, 8):
+        byte = U(255 << shift)
+        if byte & field and not alone(marks & byte, mine & byte):
+            marks |= byte  # SEVERAL
+        elif byte & field:
+            marks = (marks & ~byte) | (mine & byte)
+    return U(marks)
 
 
 @lane
 def may_read(on, first, size, own, a, chip):
     """Whether all bytes were written, none by another wave since the barrier. Marks them as read."""
     written, writer, reader = words(chip.written), words(chip.writer), words(chip.reader)
-    keep = U(0xFFFFFFFF) if size >= 4 else U((1 << (8 * size)) - 1)
+    narrow = U((1 << (8 * size)) - 1) if size < 4 else U(0)
     for i in range(LANES):
         if is_on(on, i):
             at = first + I64(a[i])
-            shift = U((at & 3) * 8)
+            field = U(narrow << U((at & 3) * 8)) if size < 4 else _ALL_BYTES
+            mine = U(own * _EVERY) & field
             for k in range(max(size // 4, 1)):
                 word = L((at >> 2) + k)
-                if (written[word] >> shift) & keep != keep:
+                if written[word] & field != field or not alone(writer[word] & field, mine):
                     return False
-                if not alone((writer[word] >> shift) & keep, (own * _EVERY) & keep):
-                    return False
-                reader[word] = mark_all(reader[word], own, at, size)
+                reader[word] = with_mark(reader[word], mine, field)
     return True
-
-
-@lane
-def mark_all(marks, own, at, size):
-    if size >= 4:
-        return marked(marks, own, -1)
-    for byte in range(size):
-        marks = marked(marks, own, (at & 3) + byte)
-    return marks
 
 
 @lane
 def may_write(on, first, size, own, a, register, shift, chip):
     """Whether no other wave touched the bytes since the barrier, or they keep their value. Marks them."""
     written, writer, reader = words(chip.written), words(chip.writer), words(chip.reader)
-    lds = words(chip.lds)
-    keep = U(0xFFFFFFFF) if size >= 4 else U((1 << (8 * size)) - 1)
+    narrow = U((1 << (8 * size)) - 1) if size < 4 else U(0)
     for i in range(LANES):
         if is_on(on, i):
             at = first + I64(a[i])
             move = U((at & 3) * 8)
+            field = U(narrow << move) if size < 4 else _ALL_BYTES
+            mine = U(own * _EVERY) & field
             for k in range(max(size // 4, 1)):
                 word = L((at >> 2) + k)
-                mine = (own * _EVERY) & keep
-                free = alone((writer[word] >> move) & keep, mine)
-                if not (free and alone((reader[word] >> move) & keep, mine)):
-                    value = words(register + 4 * k * chip.pitch)[i] >> U(shift)
-                    if ((lds[word] >> move) ^ value) & keep != 0:
+                if not (alone(writer[word] & field, mine) and alone(reader[word] & field, mine)):
+                    value = U((words(register + 4 * k * chip.pitch)[i] >> shift) << move)
+                    if (words(chip.lds)[word] ^ value) & field != 0:
                         return False
-                writer[word] = mark_all(writer[word], own, at, size)
-                written[word] |= U(keep << move)
+                writer[word] = with_mark(writer[word], mine, field)
+                written[word] |= field
     return True
 
 
 @lane
-def count_banks(row, on, offset, size, write, a, chip):
-    """Add one access: its bytes, the cycles that LDS needs, and those it would need without conflicts.
+def count_banks(row, part, on, write, a, chip):
+    """Add one access of a row's `part` to the totals: its bytes, and cycles with and without conflicts."""
+    memo = numbers(chip.memo + MEMO * (2 * row.index + part))
+    if not same_pattern(memo, on, a):
+        remember_pattern(memo, on, a)
+        memo[1], memo[2] = conflicts(row, part, on, write, a, chip)
+    lanes = 0
+    for i in range(LANES):
+        lanes += is_on(on, i)
+    total = numbers(chip.lds_traffic + TOTALS * row.index)
+    total[LdsCount.BYTES] += lanes * row.p0
+    total[LdsCount.CYCLES] += memo[1]
+    total[LdsCount.LEAST_CYCLES] += memo[2]
 
-    Lanes of one phase meet; in it a bank serves one word a cycle, to all lanes that ask for that word.
+
+@lane
+def same_pattern(memo, on, a):
+    """Whether lanes lie to each other, and to the banks, as when this instruction was last counted.
+
+    Most instructions run many times on one pattern. memo: lanes that are on, cycles, those without
+    conflicts, then the addresses of that time.
     """
+    start = I64(a[0]) - memo[3]
+    different = start & (4 * LDS_BANKS - 1)
+    for i in range(LANES):
+        different |= I64(a[i]) - memo[3 + i] - start
+    return different == 0 and memo[0] == I64(on)
+
+
+@lane
+def remember_pattern(memo, on, a):
+    memo[0] = I64(on)
+    for i in range(LANES):
+        memo[3 + i] = I64(a[i])
+
+
+@lane
+def conflicts(row, part, on, write, a, chip):
+    """(cycles, cycles without conflicts) of one access; traffic.count_banks has the rule."""
+    size, offset = row.p0, row.p2 if part == 0 else row.p3
     kind = 0 if size <= 4 else 1 if size == 8 else 3 if write else 2
     per_phase = 32 if kind == 0 else 16 if kind == 1 else 8
-    cycles, phases, lanes = 0, 0, 0
     order, banks = numbers(chip.phases + 8 * LANES * kind), numbers(chip.banks)
+    cycles, phases = 0, 0
     for start in range(0, LANES, per_phase):
         worst = 0
         for bank in range(LDS_BANKS):
             banks[34 * bank] = 0
         for position in range(start, start + per_phase):
             i = L(order[position])
-            if not is_on(on, i):
-                continue
-            lanes += 1
-            for k in range(max(size // 4, 1)):
-                worst = max(worst, ask(banks, ((I64(a[i]) + offset) >> 2) + k))
+            if is_on(on, i):
+                for k in range(max(size // 4, 1)):
+                    worst = max(worst, ask(banks, ((I64(a[i]) + offset) >> 2) + k))
         cycles += worst
         phases += I64(worst > 0)
-    total = numbers(chip.lds_traffic + TOTALS * row.index)
-    total[LdsCount.BYTES] += lanes * size
-    total[LdsCount.CYCLES] += cycles
-    total[LdsCount.LEAST_CYCLES] += phases
+    return cycles, phases
 
 
 @lane
@@ -192,13 +212,13 @@ def access(row, writes, on, a, wave, chip):
         if chip.checking:
             data = row.p4 if part == 0 else row.p5
             register = chip.v + 4 * (data * chip.pitch + wave * LANES)
-            if writes and not may_write(on, first, row.p0, own, a, register, row.p6, chip):
+            if writes and not may_write(on, first, row.p0, own, a, register, U(row.p6), chip):
                 return False
             if not writes and not may_read(on, first, row.p0, own, a, chip):
                 return False
     if chip.counting:
         for part in range(row.p1):
-            count_banks(row, on, row.p2 if part == 0 else row.p3, row.p0, writes, a, chip)
+            count_banks(row, part, on, writes, a, chip)
     base = chip.lds + group * chip.lds_size
     if writes:
         write(row, on, a, wave, base, chip)

@@ -211,6 +211,7 @@ CHIP = np.dtype([(name, "i8") for name in (
     "writer",
     "reader",
     "lds_traffic",  # int64 [instructions, traffic.LdsCount]
+    "memo",  # int64 [2 * instructions, 67], see lds.same_pattern
     "phases",  # int64 [4, 64], traffic.LDS_PHASES
     "to_fp8",  # uint8 [format, saturate, 65536]
     "from_fp8",  # uint32 [format, 256]
