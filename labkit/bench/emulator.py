@@ -69,8 +69,8 @@ def bench_emulator() -> None:
     console.print(
         f"The same launch twice: {first * 1e3:.0f} ms with Triton's compiling, parsing and binding, then "
         f"{second * 1e3:.0f} ms.\n"
-        f"Peak memory above what was there before: {peak / 1024:.0f} MiB, tensors included; the largest weight "
-        f"has 208 MiB, and is made from one of 832 MiB.\n"
+        f"Peak memory above what was there before: {peak / 1024:.0f} MiB, tensors included; the largest "
+        f"weight has 208 MiB, and is made from one of 832 MiB.\n"
         f"Medians of this run on {platform.machine()}, torch {torch.__version__}. Times of this CPU at "
         "emulating, not of a GPU."
     )

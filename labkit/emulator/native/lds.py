@@ -54,6 +54,7 @@ def with_mark(marks, mine, field):
 def may_read(on, first, size, own, a, chip):
     """Whether all bytes were written, none by another wave since the barrier. Marks them as read."""
     written, writer, reader = words(chip.written), words(chip.writer), words(chip.reader)
+    several = chip.waves_per_workgroup > 1  # one wave has nobody to race with
     narrow = U((1 << (8 * size)) - 1) if size < 4 else U(0)
     for i in range(LANES):
         if is_on(on, i):
@@ -62,9 +63,12 @@ def may_read(on, first, size, own, a, chip):
             mine = U(own * _EVERY) & field
             for k in range(max(size // 4, 1)):
                 word = L((at >> 2) + k)
-                if written[word] & field != field or not alone(writer[word] & field, mine):
+                if written[word] & field != field:
                     return False
-                reader[word] = with_mark(reader[word], mine, field)
+                if several:
+                    if not alone(writer[word] & field, mine):
+                        return False
+                    reader[word] = with_mark(reader[word], mine, field)
     return True
 
 
@@ -72,6 +76,7 @@ def may_read(on, first, size, own, a, chip):
 def may_write(on, first, size, own, a, register, shift, chip):
     """Whether no other wave touched the bytes since the barrier, or they keep their value. Marks them."""
     written, writer, reader = words(chip.written), words(chip.writer), words(chip.reader)
+    several = chip.waves_per_workgroup > 1  # one wave has nobody to race with
     narrow = U((1 << (8 * size)) - 1) if size < 4 else U(0)
     for i in range(LANES):
         if is_on(on, i):
@@ -81,12 +86,14 @@ def may_write(on, first, size, own, a, register, shift, chip):
             mine = U(own * _EVERY) & field
             for k in range(max(size // 4, 1)):
                 word = L((at >> 2) + k)
+                written[word] |= field
+                if not several:
+                    continue
                 if not (alone(writer[word] & field, mine) and alone(reader[word] & field, mine)):
                     value = U((words(register + 4 * k * chip.pitch)[i] >> shift) << move)
                     if (words(chip.lds)[word] ^ value) & field != 0:
                         return False
                 writer[word] = with_mark(writer[word], mine, field)
-                written[word] |= field
     return True
 
 
