@@ -22,6 +22,7 @@ from labkit.emulator import (  # noqa: F401  (each vector_ module fills the tabl
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
 from labkit.emulator.lds import bind_lds
+from labkit.emulator.matrix_scaled import SCALED
 from labkit.emulator.operands import Register
 from labkit.emulator.permute import PERMUTE
 from labkit.emulator.program import Instruction, Program
@@ -38,6 +39,7 @@ _SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
     **packed.PACKED,
     **scalar_forms.SCALAR_FORMS,
     **matrix.MATRIX,
+    **SCALED,
     **cdna4.CDNA4,
     **PERMUTE,
     **DOT,

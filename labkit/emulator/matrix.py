@@ -36,14 +36,12 @@ def bind_mfma(state: State, instruction: Instruction) -> Step:
     """v_mfma_<type of C and D>_<size>x<size>x<depth>: D = A @ B + C, in each of its blocks."""
     form = parse_form(instruction.operation)
     broadcasts = form.blocks > 1 and form.out != "f64"
-    instruction.allow(
-        *(("cbsz", "blgp") if form.kinds == "f8f6f4" else ("cbsz", "abid") if broadcasts else ())
-    )
-    kind_a, kind_b = _input_kinds(instruction, form.kinds)
+    instruction.allow(*(("cbsz", "abid") if broadcasts else ()))
+    kind_a, _, kind_b = form.kinds.partition("_")
     taken = _blocks_taken(instruction, form) if broadcasts else slice(None)
     target, a, b, c = instruction.operands
     per_lane = form.depth // form.groups
-    read_a, read_b = elements(state, a, kind_a, per_lane), elements(state, b, kind_b, per_lane)
+    read_a, read_b = elements(state, a, kind_a, per_lane), elements(state, b, kind_b or kind_a, per_lane)
     read_c = accumulator(state, instruction, c, form)
     write = result_writer(state, target, form)
     dtype = DTYPES[form.out]
@@ -65,20 +63,6 @@ def _blocks_taken(instruction: Instruction, form: Form) -> np.ndarray:
     if 1 << cbsz > form.blocks or abid >> cbsz:
         raise instruction.refuse(f"it has no {1 << cbsz} blocks to share block {abid}")
     return (np.arange(form.blocks) >> cbsz << cbsz) + abid
-
-
-def _input_kinds(instruction: Instruction, kinds: str) -> tuple[str, str]:
-    """The types of A and B.
-
-    cbsz and blgp name them for an f8f6f4 form: 0 is fp8, 1 is bf8 (CDNA 4 ISA guide).
-    """
-    if kinds != "f8f6f4":
-        first, _, second = kinds.partition("_")
-        return first, second or first
-    chosen = [int(instruction.modifiers.get(name, "0"), 0) for name in ("cbsz", "blgp")]
-    if any(number > 1 for number in chosen):
-        raise instruction.refuse("FP6 and FP4 operands are not implemented")
-    return ("fp8", "bf8")[chosen[0]], ("fp8", "bf8")[chosen[1]]
 
 
 def bind_smfmac(state: State, instruction: Instruction) -> Step:
@@ -149,8 +133,6 @@ _DENSE = {
         "32x32x16_f16",
         "16x16x32_bf16",
         "32x32x16_bf16",
-        "16x16x128_f8f6f4",
-        "32x32x64_f8f6f4",
         "4x4x4_16b_f16",
         "4x4x4_16b_bf16",
         "4x4x1_16b_f32",
