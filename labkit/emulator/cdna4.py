@@ -7,7 +7,7 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
-from labkit.emulator.access import reader, store, store_half, writer
+from labkit.emulator.access import reader, register, store, store_half, writer
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.operands import Constant, Operand, parse_list
 from labkit.emulator.program import Instruction
@@ -162,7 +162,7 @@ def bind_transposed_read(state: State, instruction: Instruction) -> Step:
         elements = np.stack(words, axis=-1).view(element)  # [W, 64, per_lane]
         received = np.ascontiguousarray(elements[:, source_lane, column % per_lane]).view(np.uint32)
         for k in range(2):
-            store(state.v[target.index + k], np.ascontiguousarray(received[..., k]), mask)
+            store(register(state, target, k), np.ascontiguousarray(received[..., k]), mask)
 
     return step
 

@@ -327,7 +327,7 @@ FP4 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]
 
 
 def scaled_up(values, exponents, wide):
-    """Each value times 2**(exponent - 127), NaN for 255; float64 holds the product, rounded once to `wide`."""
+    """Each value times 2**(exponent - 127), NaN for 255: exact in float64, then rounded once to `wide`."""
     with np.errstate(all="ignore"):
         powers = np.where(exponents == 255, np.nan, 2.0 ** (exponents.astype("f8") - 127))
         return (values.astype("f8") * np.repeat(powers, 2)).astype(WIDER[wide]).astype("f4")

@@ -161,15 +161,3 @@ def test_a_load_may_go_straight_to_lds(width, size):
         wanted = {3: [0] * size, 7: [0xAA] * size}.get(lane, data.reshape(64, size)[63 - lane].tolist())
         assert got[lane].tolist() == wanted
     assert (state.lds[0, :512] == 0xAA).all()
-
-
-def test_spills_go_through_scratch():
-    state = make_state()
-    state.v[1], state.v[2] = lanes(list(range(64)), "u4"), 7
-    execute(
-        state, "scratch_store_dwordx2 off, v[1:2], off offset:8\nscratch_load_dword v5, off, off offset:12"
-    )
-    execute(state, "scratch_load_dwordx2 v[6:7], off, off offset:8\nscratch_load_dword v8, off, off")
-    assert (state.v[5] == 7).all() and (state.v[7] == 7).all()
-    assert state.v[6][0].tolist() == list(range(64))
-    assert (state.v[8] == 0).all()
