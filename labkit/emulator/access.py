@@ -77,6 +77,11 @@ def _register_reader(state: State, instruction: Instruction, operand: Register, 
     return lambda: view
 
 
+def register(state: State, operand: Register, part: int = 0) -> np.ndarray:
+    """Register number `part` of an operand, uint32 [W, 64]: a vector or an accumulation register."""
+    return getattr(state, operand.file)[operand.index + part]
+
+
 def _has_sign(operand: Register | Constant) -> bool:
     return operand.negated or operand.absolute
 

@@ -22,15 +22,40 @@ _SCALARS = {
 
 
 def flatten(names: list[str], kinds: list[Any], values: list[Any]) -> list[tuple[str, str, Any]]:
-    """(name, type, value) of every argument that the kernel receives: tuples opened, constants left out."""
+    """(name, type, value) of every argument that the kernel receives.
+
+    Tuples are opened, tensor descriptors taken apart, constants left out.
+    """
     flat = []
     for name, kind, value in zip(names, kinds, values, strict=True):
         if isinstance(kind, (tuple, list)):
             inner = [f"{name}[{index}]" for index in range(len(kind))]
             flat += flatten(inner, list(kind), list(value))
+        elif kind.startswith("tensordesc"):
+            flat += _parts_of_descriptor(name, kind, value)
         elif kind != "constexpr":
             flat.append((name, kind, value))
     return flat
+
+
+def _parts_of_descriptor(name: str, kind: str, descriptor: Any) -> list[tuple[str, str, Any]]:
+    """What Triton's AMD launcher passes for a TensorDescriptor: its parts, the shape and strides twice.
+
+    kind: as Triton writes it, "tensordesc<fp32[16, 32]>". The last flag came with Triton 3.7.
+    """
+    element = kind.removeprefix("tensordesc<").partition("[")[0]
+    shape = [(f"{name}.shape[{k}]", size) for k, size in enumerate(descriptor.shape)]
+    strides = [(f"{name}.strides[{k}]", step) for k, step in enumerate(descriptor.strides)]
+    flags = [(f"{name}.padding", descriptor.padding == "nan")]
+    if hasattr(descriptor, "round_f32_to_tf32"):
+        flags.append((f"{name}.round_f32_to_tf32", descriptor.round_f32_to_tf32))
+    return [
+        (name, f"*{element}", descriptor.base),
+        *((part, "i64", value) for part, value in shape + strides),
+        *((part, "i1", value) for part, value in flags),
+        *((part, "i32", value) for part, value in shape),
+        *((part, "i64", value) for part, value in strides),
+    ]
 
 
 def pack(
@@ -68,11 +93,6 @@ def _launch_shape(grid: tuple[int, int, int], work_items: int) -> dict[str, int]
 
 
 def _bytes(name: str, kind: str, value: Any, size: int) -> np.ndarray:
-    if kind.startswith("tensordesc"):
-        raise LaunchError(
-            f"argument `{name}` is a tensor descriptor, which the emulated chip does not take yet: pass the "
-            "tensor and make the descriptor in the kernel with tl.make_tensor_descriptor"
-        )
     if kind.startswith("*"):
         return np.array([_address(name, value)], np.uint64).view(np.uint8)
     if kind in _SCALARS:

@@ -18,10 +18,13 @@ from labkit.emulator import (  # noqa: F401  (each vector_ module fills the tabl
     vector_division,
     vector_float,
     vector_integer,
+    vector_trig,
 )
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
 from labkit.emulator.lds import bind_lds
+from labkit.emulator.matrix_scaled import SCALED
+from labkit.emulator.matrix_sparse import SPARSE
 from labkit.emulator.operands import Register
 from labkit.emulator.permute import PERMUTE
 from labkit.emulator.program import Instruction, Program
@@ -38,6 +41,8 @@ _SPECIAL: dict[str, Callable[[State, Instruction], Step]] = {
     **packed.PACKED,
     **scalar_forms.SCALAR_FORMS,
     **matrix.MATRIX,
+    **SCALED,
+    **SPARSE,
     **cdna4.CDNA4,
     **PERMUTE,
     **DOT,

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 
-from labkit.emulator.access import reader, store, store_half, writer
+from labkit.emulator.access import reader, register, store, store_half, writer
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.operands import Constant, Operand, parse_list
 from labkit.emulator.program import Instruction
-from labkit.emulator.rounding import FP8_FORMATS, fp8_values, to_fp8, to_half
+from labkit.emulator.rounding import FP4_VALUES, FP8_FORMATS, fp8_values, to_fp8, to_half
 from labkit.emulator.state import LANES, LaneMask, State
 from labkit.emulator.vector import vector
 from labkit.emulator.vector_convert import pack, to_bfloat16
@@ -92,25 +92,38 @@ def _halves(word: np.ndarray, kind: str) -> list[np.ndarray]:
     return [half.view(dtype).astype(np.float32) for half in halves]
 
 
-def bind_scaled_from_fp8(state: State, instruction: Instruction) -> Step:
-    """v_cvt_scalef32_pk_f32/f16/bf16_fp8/bf8: the two FP8 values of the half that op_sel[0] picks."""
+def bind_scaled_up(state: State, instruction: Instruction) -> Step:
+    """v_cvt_scalef32_pk_f32/f16/bf16_fp8/bf8/fp4: two narrow values times a scale.
+
+    op_sel[0] picks the half of the source that holds them, or op_sel[1] and op_sel[0] its byte for fp4. The
+    scale is the power of two in the exponent bits of an fp32; all ones there stand for NaN (E8M0).
+    """
     instruction.allow("op_sel")
     result_kind, form = instruction.operation.split("_")[-2:]
-    table = fp8_values(FP8_FORMATS[state.fnuz][form])
     target, source, scale = instruction.operands
-    _check_scale(instruction, scale)
-    read = reader(state, instruction, source, "u32")
-    shift = 16 * parse_list(instruction.modifiers.get("op_sel", "[0]"))[0]
+    read, read_scale = (reader(state, instruction, operand, "u32") for operand in (source, scale))
+    bits = 4 if form == "fp4" else 8
+    table = FP4_VALUES if form == "fp4" else fp8_values(FP8_FORMATS[state.fnuz][form])
+    chosen = parse_list(instruction.modifiers.get("op_sel", "[0,0,0]"))
+    if any(chosen[1 if bits == 8 else 2 :]):
+        raise instruction.refuse("this use of op_sel is not implemented")
+    shift = 8 * (chosen[0] + 2 * chosen[1]) if bits == 4 else 16 * chosen[0]
 
     def step() -> None:
         word, mask = np.asarray(read()) >> np.uint32(shift), state.lane_mask()
-        values = [table[(word >> np.uint32(8 * k)) & np.uint32(0xFF)] for k in range(2)]
+        exponent = (np.asarray(read_scale()) >> np.uint32(23) & np.uint32(0xFF)).astype(np.int32)
+        factor = np.where(exponent == 255, np.nan, np.ldexp(1.0, exponent - 127))
+        values = [
+            (table[(word >> np.uint32(bits * k)) & np.uint32((1 << bits) - 1)] * factor).astype(np.float32)
+            for k in range(2)
+        ]
         if result_kind == "f32":
             for k, value in enumerate(values):
                 store(state.v[target.index + k], value, mask)
+        elif result_kind == "f16":
+            store(state.v[target.index], pack(*[to_half(value, state.saturate()) for value in values]), mask)
         else:
-            narrow = to_half if result_kind == "f16" else to_bfloat16
-            store(state.v[target.index], pack(*[narrow(value) for value in values]), mask)
+            store(state.v[target.index], pack(*[to_bfloat16(value) for value in values]), mask)
 
     return step
 
@@ -149,7 +162,7 @@ def bind_transposed_read(state: State, instruction: Instruction) -> Step:
         elements = np.stack(words, axis=-1).view(element)  # [W, 64, per_lane]
         received = np.ascontiguousarray(elements[:, source_lane, column % per_lane]).view(np.uint32)
         for k in range(2):
-            store(state.v[target.index + k], np.ascontiguousarray(received[..., k]), mask)
+            store(register(state, target, k), np.ascontiguousarray(received[..., k]), mask)
 
     return step
 
@@ -162,8 +175,8 @@ CDNA4: dict[str, Callable[[State, Instruction], Step]] = {
         for source in ("f32", "f16", "bf16")
     },
     **{
-        f"v_cvt_scalef32_pk_{result}_{form}": bind_scaled_from_fp8
-        for form in ("fp8", "bf8")
+        f"v_cvt_scalef32_pk_{result}_{form}": bind_scaled_up
+        for form in ("fp8", "bf8", "fp4")
         for result in ("f32", "f16", "bf16")
     },
     **dict.fromkeys(("v_permlane16_swap_b32", "v_permlane32_swap_b32"), bind_permlane_swap),

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit.emulator.access import reader, store, store_half
+from labkit.emulator.access import reader, register, store, store_half
 from labkit.emulator.atomics import ATOMICS
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.memory import Allocation, Memory, OutOfRange
@@ -269,7 +269,7 @@ class _Access:
             if target is not None:
                 halves = before.view(np.uint32).reshape(*before.shape, -1)
                 for k in range(operation.size // 4):
-                    store(state.v[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
+                    store(register(state, target, k), np.ascontiguousarray(halves[..., k]), mask)
 
         return step
 

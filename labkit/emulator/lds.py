@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.emulator.access import reader, store, store_half
+from labkit.emulator.access import reader, register, store, store_half
 from labkit.emulator.atomics import ATOMICS
 from labkit.emulator.lds_memory import lds_of
+from labkit.emulator.operands import Register
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import State
 
@@ -37,11 +38,11 @@ def _transfer(
     state: State,
     instruction: Instruction,
     kind: str,
-    parts: list[tuple[int, int, int]],
+    parts: list[tuple[int, int, Register]],
     address: Callable[[], np.ndarray],
     shift: int = 0,
 ) -> Callable[[], list[np.ndarray]]:
-    """Move words between registers and LDS. parts: (byte offset, size in bytes, first register).
+    """Move words between registers and LDS. parts: (byte offset, size in bytes, registers).
 
     The function returned gives the words that a read found. A write takes registers shifted right by
     `shift` bits.
@@ -52,12 +53,13 @@ def _transfer(
         mask = state.lane_mask()
         base = np.asarray(address())
         loaded: list[np.ndarray] = []
-        for offset, size, register in parts:
+        for offset, size, data in parts:
             at = base + np.uint32(offset)
             if kind == "read":
                 loaded += lds.read(instruction, at, size, mask)
             else:
-                words = [state.v[register + k] >> np.uint32(shift) for k in range((size + 3) // 4)]
+                count = (size + 3) // 4
+                words = [register(state, data, k) >> np.uint32(shift) for k in range(count)]
                 lds.write(instruction, at, size, mask, words)
         return loaded
 
@@ -73,7 +75,7 @@ def _bind_plain(state: State, instruction: Instruction, kind: str, width: str, h
     data = instruction.operands[1 - address_at]
     high = half == "d16_hi"
     move = _transfer(
-        state, instruction, kind, [(offset, size, data.index)], address, 16 * (high and kind == "write")
+        state, instruction, kind, [(offset, size, data)], address, 16 * (high and kind == "write")
     )
     if kind == "write":
         return move
@@ -86,9 +88,9 @@ def _bind_plain(state: State, instruction: Instruction, kind: str, width: str, h
             words = [words[0].astype(f"u{size}").view(signed).astype(np.int32).view(np.uint32)]
         for k, word in enumerate(words):
             if half:
-                store_half(state.v[data.index], int(high), word.astype(np.uint16), mask)
+                store_half(register(state, data), int(high), word.astype(np.uint16), mask)
             else:
-                store(state.v[data.index + k], word, mask)
+                store(register(state, data, k), word, mask)
 
     return step
 
@@ -102,16 +104,15 @@ def _bind_paired(state: State, instruction: Instruction, kind: str, strided: str
     operands = instruction.operands
     if kind == "write":
         address = reader(state, instruction, operands[0], "u32")
-        parts = [(offsets[k], size, operands[1 + k].index) for k in (0, 1)]
+        parts = [(offsets[k], size, operands[1 + k]) for k in (0, 1)]
         return _transfer(state, instruction, kind, parts, address)
     address = reader(state, instruction, operands[1], "u32")
-    move = _transfer(state, instruction, kind, [(offset, size, 0) for offset in offsets], address)
-    target = operands[0].index
+    move = _transfer(state, instruction, kind, [(offset, size, operands[0]) for offset in offsets], address)
 
     def step() -> None:
         words = move()  # before any write: the result may contain the address register
         for k, word in enumerate(words):
-            store(state.v[target + k], word, state.lane_mask())
+            store(register(state, operands[0], k), word, state.lane_mask())
 
     return step
 
@@ -136,7 +137,9 @@ def _bind_atomic(state: State, instruction: Instruction, name: str, returns: str
     def step() -> None:
         mask = state.lane_mask()
         at = np.asarray(address()) + offset
-        words = [state.v[s.index + k].reshape(-1) for s in sources for k in range(operation.size // 4)]
+        words = [
+            register(state, source, k).reshape(-1) for source in sources for k in range(operation.size // 4)
+        ]
         before = lds.update(
             instruction,
             at,
@@ -149,6 +152,6 @@ def _bind_atomic(state: State, instruction: Instruction, name: str, returns: str
         if target is not None:
             halves = before.view(np.uint32).reshape(*before.shape, -1)
             for k in range(operation.size // 4):
-                store(state.v[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
+                store(register(state, target, k), np.ascontiguousarray(halves[..., k]), mask)
 
     return step

@@ -1,7 +1,5 @@
 """Matrix instructions: v_mfma_ multiplies small matrices that a whole wave holds in its registers.
 
-v_smfmac_ does so with an A of which each four values in a row hold two that are not 0 (2:4 sparse).
-
 Which lane holds what is in `matrix_forms` (AMD's matrix instruction calculator; CDNA 3 ISA guide, "Matrix
 arithmetic instructions"). EXEC is ignored. The order in which the unit adds is not published: here each
 instruction's products are summed by NumPy's matmul, in float64 for f64 and else in float32, then added to C.
@@ -15,8 +13,8 @@ import numpy as np
 
 from labkit.emulator.access import DTYPES
 from labkit.emulator.matrix_forms import (
+    FP8_PAIRS,
     Form,
-    Values,
     accumulator,
     elements,
     left_matrix,
@@ -25,9 +23,8 @@ from labkit.emulator.matrix_forms import (
     right_matrix,
     spread,
 )
-from labkit.emulator.operands import Operand, Register
 from labkit.emulator.program import Instruction
-from labkit.emulator.state import LANES, State
+from labkit.emulator.state import State
 
 Step = Callable[[], None]
 
@@ -36,14 +33,12 @@ def bind_mfma(state: State, instruction: Instruction) -> Step:
     """v_mfma_<type of C and D>_<size>x<size>x<depth>: D = A @ B + C, in each of its blocks."""
     form = parse_form(instruction.operation)
     broadcasts = form.blocks > 1 and form.out != "f64"
-    instruction.allow(
-        *(("cbsz", "blgp") if form.kinds == "f8f6f4" else ("cbsz", "abid") if broadcasts else ())
-    )
-    kind_a, kind_b = _input_kinds(instruction, form.kinds)
+    instruction.allow(*(("cbsz", "abid") if broadcasts else ()))
+    kind_a, _, kind_b = form.kinds.partition("_")
     taken = _blocks_taken(instruction, form) if broadcasts else slice(None)
     target, a, b, c = instruction.operands
     per_lane = form.depth // form.groups
-    read_a, read_b = elements(state, a, kind_a, per_lane), elements(state, b, kind_b, per_lane)
+    read_a, read_b = elements(state, a, kind_a, per_lane), elements(state, b, kind_b or kind_a, per_lane)
     read_c = accumulator(state, instruction, c, form)
     write = result_writer(state, target, form)
     dtype = DTYPES[form.out]
@@ -67,70 +62,12 @@ def _blocks_taken(instruction: Instruction, form: Form) -> np.ndarray:
     return (np.arange(form.blocks) >> cbsz << cbsz) + abid
 
 
-def _input_kinds(instruction: Instruction, kinds: str) -> tuple[str, str]:
-    """The types of A and B.
-
-    cbsz and blgp name them for an f8f6f4 form: 0 is fp8, 1 is bf8 (CDNA 4 ISA guide).
-    """
-    if kinds != "f8f6f4":
-        first, _, second = kinds.partition("_")
-        return first, second or first
-    chosen = [int(instruction.modifiers.get(name, "0"), 0) for name in ("cbsz", "blgp")]
-    if any(number > 1 for number in chosen):
-        raise instruction.refuse("FP6 and FP4 operands are not implemented")
-    return ("fp8", "bf8")[chosen[0]], ("fp8", "bf8")[chosen[1]]
-
-
-def bind_smfmac(state: State, instruction: Instruction) -> Step:
-    """v_smfmac_f32_<size>x<size>x<depth>: D += A @ B with a 2:4 sparse A, of which lanes hold half.
-
-    Value v of a lane's 4 of A stands at k = 8*g + 4*(v//2) + (bits 2*v and 2*v+1 of its index), and B's 8
-    values at k = 8*g to 8*g + 7. The 8 index bits are byte `abid` of the fourth operand, or byte 0 where
-    `cbsz` is not 0 (AMD's matrix instruction calculator, README, "Compression Index Information").
-    """
-    form = parse_form(instruction.operation)
-    target, a, b, index = instruction.operands
-    per_lane = form.depth // form.groups
-    read_a = elements(state, a, form.kinds, per_lane // 2)
-    read_b = elements(state, b, form.kinds, per_lane)
-    read_d, write = accumulator(state, instruction, target, form), result_writer(state, target, form)
-    read_places = _places(state, instruction, index, form)
-
-    def step() -> None:
-        # Only the values of B that the indices name: an infinity elsewhere must not matter.
-        right, places = right_matrix(read_b(), form)[:, 0], read_places()
-        chosen = right[np.arange(len(right))[:, None, None], places]  # [W, row, value, column]
-        product = left_matrix(read_a(), form).swapaxes(1, 2) @ chosen  # [W, row, 1, column]
-        write(spread(product.swapaxes(1, 2), form) + read_d())
-
-    return step
-
-
-def _places(state: State, instruction: Instruction, index: Operand, form: Form) -> Values:
-    """A function that gives the k at which each value of a row of A stands: [W, size, depth/2]."""
-    if not isinstance(index, Register) or index.file != "v":
-        raise instruction.refuse("its indices are not in a vector register")
-    register, shifts = state.v[index.index], _index_shifts(instruction)
-    fours = np.arange(LANES)[:, None] // form.size * 8 + np.array([0, 0, 4, 4])
-    return lambda: left_matrix(fours + (register[..., None] >> shifts & np.uint32(3)), form)[:, 0]
-
-
-def _index_shifts(instruction: Instruction) -> np.ndarray:
-    """Where the index of each of a lane's four values begins in the index register: [4]."""
-    instruction.allow("cbsz", "abid")
-    cbsz, abid = (int(instruction.modifiers.get(name, "0"), 0) for name in ("cbsz", "abid"))
-    if abid > 3:
-        raise instruction.refuse("a register holds only four sets of indices")
-    return np.uint32(0 if cbsz else 8 * abid) + np.arange(0, 8, 2, dtype=np.uint32)
-
-
-_FP8 = ["fp8_fp8", "fp8_bf8", "bf8_fp8", "bf8_bf8"]
 # Types of C and D, then shapes with the types of A and B. Those without the second `_` are the names that
 # older assemblers know (LLVM, VOP3PInstructions.td, the aliases of gfx940).
 _DENSE = {
     "f32": [
-        *(f"16x16x32_{kinds}" for kinds in _FP8),
-        *(f"32x32x16_{kinds}" for kinds in _FP8),
+        *(f"16x16x32_{kinds}" for kinds in FP8_PAIRS),
+        *(f"32x32x16_{kinds}" for kinds in FP8_PAIRS),
         "16x16x16_f16",
         "32x32x8_f16",
         "16x16x16f16",
@@ -149,8 +86,6 @@ _DENSE = {
         "32x32x16_f16",
         "16x16x32_bf16",
         "32x32x16_bf16",
-        "16x16x128_f8f6f4",
-        "32x32x64_f8f6f4",
         "4x4x4_16b_f16",
         "4x4x4_16b_bf16",
         "4x4x1_16b_f32",
@@ -170,8 +105,6 @@ _DENSE = {
     ],
     "f64": ["16x16x4_f64", "16x16x4f64", "4x4x4_4b_f64", "4x4x4f64"],
 }
-_SPARSE = ["16x16x32_f16", "32x32x16_f16", "16x16x32_bf16", "32x32x16_bf16"]
 MATRIX: dict[str, Callable[[State, Instruction], Step]] = {
     **{f"v_mfma_{out}_{shape}": bind_mfma for out, shapes in _DENSE.items() for shape in shapes},
-    **{f"v_smfmac_f32_{shape}": bind_smfmac for shape in _SPARSE},
 }

@@ -28,6 +28,7 @@ _NAME = re.compile(
     r"v_(?:mfma|smfmac)_(f32|i32|f64)_(\d+)x\2x(\d+)_?(?:(\d+)b_)?"
     r"(f16|bf16|f32|f64|xf32|i8|f8f6f4|fp8_fp8|fp8_bf8|bf8_fp8|bf8_bf8)(?:_1k)?"
 )
+FP8_PAIRS = ("fp8_fp8", "fp8_bf8", "bf8_fp8", "bf8_bf8")  # types of A and B
 _SIZES = {"f64": 8, "f32": 4, "xf32": 4, "f16": 2, "bf16": 2}  # bytes; the others have 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.emulator.access import reader, store
+from labkit.emulator.access import reader, register, store
 from labkit.emulator.operands import parse_list
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import LANES, State
@@ -26,9 +26,9 @@ def bind_permute(state: State, instruction: Instruction) -> Step:
         mask = state.lane_mask()
         lane = np.broadcast_to(((where() + offset) >> np.uint32(2)) & np.uint32(63), mask.lanes.shape)
         lane = lane.astype(np.int64)
-        value = np.take_along_axis(state.v[source.index], lane, axis=1)
+        value = np.take_along_axis(register(state, source), lane, axis=1)
         active = np.take_along_axis(mask.lanes, lane, axis=1)
-        store(state.v[target.index], np.where(active, value, np.uint32(0)), mask)
+        store(register(state, target), np.where(active, value, np.uint32(0)), mask)
 
     return step
 
@@ -48,8 +48,8 @@ def bind_forward_permute(state: State, instruction: Instruction) -> Step:
         lane = np.broadcast_to(((where() + offset) >> np.uint32(2)) & np.uint32(63), mask.lanes.shape)
         received = np.zeros(mask.lanes.shape, np.uint32)
         wave, sender = np.nonzero(mask.lanes)
-        received[wave, lane[wave, sender]] = state.v[source.index][wave, sender]
-        store(state.v[target.index], received, mask)
+        received[wave, lane[wave, sender]] = register(state, source)[wave, sender]
+        store(register(state, target), received, mask)
 
     return step
 
@@ -99,8 +99,8 @@ def bind_swizzle(state: State, instruction: Instruction) -> Step:
 
     def step() -> None:
         mask = state.lane_mask()
-        value = state.v[source.index][:, lane]
-        store(state.v[target.index], np.where(mask.lanes[:, lane], value, np.uint32(0)), mask)
+        value = register(state, source)[:, lane]
+        store(register(state, target), np.where(mask.lanes[:, lane], value, np.uint32(0)), mask)
 
     return step
 

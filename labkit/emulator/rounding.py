@@ -143,6 +143,9 @@ FP8_FORMATS = {
     False: {"fp8": ml_dtypes.float8_e4m3fn, "bf8": ml_dtypes.float8_e5m2},
 }
 
+# The values of the 16 codes of FP4 (E2M1).
+FP4_VALUES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
 
 def to_fp8(x: np.ndarray, dtype: type, saturate: np.ndarray | bool) -> np.ndarray:
     """float32 -> the bytes of an FP8 type, round to nearest even.

@@ -84,11 +84,13 @@ vector("v_fmaak_f32 v_fmamk_f32", "f32 f32 f32 -> f32")(fused_multiply_add)
 vector("v_fma_f16", "f16 f16 f16 -> h16", mode=True)(fused_multiply_add_half)
 vector("v_fma_f64", "f64 f64 f64 -> f64")(fused_multiply_add64)
 vector("v_fmac_f64", "f64 f64 old -> f64")(fused_multiply_add64)
-vector("v_max3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: maximum(maximum(a, b), c))
-vector("v_min3_f32", "f32 f32 f32 -> f32")(lambda a, b, c: minimum(minimum(a, b), c))
+for _t, _result in (("f32", "f32"), ("f16", "h16")):
+    vector(f"v_max3_{_t}", f"{_t} {_t} {_t} -> {_result}")(lambda a, b, c: maximum(maximum(a, b), c))
+    vector(f"v_min3_{_t}", f"{_t} {_t} {_t} -> {_result}")(lambda a, b, c: minimum(minimum(a, b), c))
 
 
 @vector("v_med3_f32", "f32 f32 f32 -> f32")
+@vector("v_med3_f16", "f16 f16 f16 -> h16")
 def _median(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """The middle one; with a NaN among them, the smallest (ISA guide)."""
     # NumPy's plain minimum and maximum pass NaN on and are several times quicker than fmin and fmax.

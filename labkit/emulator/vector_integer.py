@@ -67,14 +67,16 @@ vector("v_mul_lo_u32", "u32 u32 -> u32")(np.multiply)
 for _t in ("u16", "i16", "u32", "i32"):
     vector(f"v_min_{_t}", f"{_t} {_t} -> {_t}")(np.minimum)
     vector(f"v_max_{_t}", f"{_t} {_t} -> {_t}")(np.maximum)
-vector("v_min3_i32", "i32 i32 i32 -> i32")(lambda a, b, c: np.minimum(np.minimum(a, b), c))
-vector("v_max3_i32", "i32 i32 i32 -> i32")(lambda a, b, c: np.maximum(np.maximum(a, b), c))
-vector("v_min3_u32", "u32 u32 u32 -> u32")(lambda a, b, c: np.minimum(np.minimum(a, b), c))
-vector("v_max3_u32", "u32 u32 u32 -> u32")(lambda a, b, c: np.maximum(np.maximum(a, b), c))
+for _t in ("u16", "i16", "u32", "i32"):
+    _three = f"{_t} {_t} {_t} -> {'h16' if _t.endswith('16') else _t}"
+    vector(f"v_min3_{_t}", _three)(lambda a, b, c: np.minimum(np.minimum(a, b), c))
+    vector(f"v_max3_{_t}", _three)(lambda a, b, c: np.maximum(np.maximum(a, b), c))
 
 
 @vector("v_med3_i32", "i32 i32 i32 -> i32")
 @vector("v_med3_u32", "u32 u32 u32 -> u32")
+@vector("v_med3_i16", "i16 i16 i16 -> h16")
+@vector("v_med3_u16", "u16 u16 u16 -> h16")
 def _median(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
 

@@ -250,3 +250,24 @@ def handshake_kernel(flag_ptr, out_ptr):
         tl.store(out_ptr, 7)
     elif pid == tl.num_programs(0) - 1:
         tl.atomic_xchg(flag_ptr, 1)
+
+
+@triton.jit
+def scaled_matmul_kernel(
+    a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, out_ptr,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr,
+):  # fmt: skip
+    """One tile of tl.dot_scaled: E8M0 scales of 32 values along K; "e2m1" packs two values in a byte."""
+    K_A: tl.constexpr = K // 2 if A_FORMAT == "e2m1" else K
+    K_B: tl.constexpr = K // 2 if B_FORMAT == "e2m1" else K
+    rows, columns, blocks = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K // 32)
+    k_a, k_b = tl.arange(0, K_A), tl.arange(0, K_B)
+    a = tl.load(a_ptr + rows[:, None] * K_A + k_a[None, :])
+    b = tl.load(b_ptr + k_b[:, None] * N + columns[None, :])
+    a_scale, b_scale = None, None
+    if a_scale_ptr is not None:
+        a_scale = tl.load(a_scale_ptr + rows[:, None] * (K // 32) + blocks[None, :])
+    if b_scale_ptr is not None:
+        b_scale = tl.load(b_scale_ptr + columns[:, None] * (K // 32) + blocks[None, :])
+    out = tl.dot_scaled(a, a_scale, A_FORMAT, b, b_scale, B_FORMAT)
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], out)

@@ -325,6 +325,35 @@ def test_scaled_fp8_of_gfx950(form, wide):
         assert_same_floats(got, np.ascontiguousarray(halves).view(dtype).astype("f4").tolist())
 
 
+FP4 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]
+
+
+def scaled_up(values, exponents, wide):
+    """Each value times 2**(exponent - 127), NaN for 255: exact in float64, then rounded once to `wide`."""
+    with np.errstate(all="ignore"):
+        powers = np.where(exponents == 255, np.nan, 2.0 ** (exponents.astype("f8") - 127))
+        return (values.astype("f8") * np.repeat(powers, 2)).astype(WIDER[wide]).astype("f4")
+
+
+@pytest.mark.parametrize("form", ["fp8", "bf8", "fp4"])
+@pytest.mark.parametrize("wide", WIDER)
+def test_scaled_up_on_gfx950(form, wide):
+    """All the scales there are; its other bits are noise. op_sel picks the half or, for fp4, the byte."""
+    words = np.resize(SPREAD, 256).view("u4")
+    exponents = np.random.default_rng(3).permutation(256).astype("u4")
+    noise = np.random.default_rng(4).integers(0, 2**32, 256, "u4") & ~np.uint32(0xFF << 23)
+    out, target = ("u8", "v[0:1]") if wide == "f32" else ("u4", "v0")
+    for part in range(4 if form == "fp4" else 2):
+        text = f"v_cvt_scalef32_pk_{wide}_{form} {target}, v2, v4 op_sel:[{part & 1},{part >> 1},0]"
+        got = run_lanes(text, words, noise | exponents << np.uint32(23), out=out, setup=mode(fnuz=False))
+        if form == "fp4":
+            byte = words >> np.uint32(8 * part)
+            values = np.array([[FP4[b & 15], FP4[b >> 4 & 15]] for b in byte.tolist()]).ravel()
+        else:
+            values = np.ascontiguousarray(words.view("u2")[part::2]).view(FP8[form, False]).astype("f4")
+        assert_same_floats(got.view(WIDER[wide]).astype("f4"), scaled_up(values, exponents, wide).tolist())
+
+
 # Bits 8n.. of a register by their SDWA name.
 FIELDS = {**{f"BYTE_{n}": (8 * n, 8) for n in range(4)}, **{f"WORD_{n}": (16 * n, 16) for n in range(2)},
           "DWORD": (0, 32)}  # fmt: skip
@@ -410,6 +439,8 @@ def test_sdwa_compare_and_select():
     [
         ("v_cvt_sr_fp8_f32 v0, v2, v4", "v_cvt_sr_fp8_f32"),
         ("v_cvt_scalef32_pk_fp8_f32 v0, v2, v4, v6", "scale"),
+        ("v_cvt_scalef32_pk_f32_fp8 v[0:1], v2, v4 op_sel:[0,1,0]", "op_sel"),
+        ("v_cvt_scalef32_pk_f32_fp4 v[0:1], v2, v4 op_sel:[0,0,1]", "op_sel"),
         ("v_cvt_pk_fp8_f32 v0, v2, v4 clamp", "clamp"),
         ("v_xor_b32_sdwa v0, v2, v4 dst_sel:BYTE_1 dst_unused:UNUSED_SEXT", "UNUSED_SEXT"),
         ("v_xor_b32_sdwa v0, v2, v4 src0_sel:NIBBLE_1", "NIBBLE_1"),

@@ -229,7 +229,7 @@ def test_each_wave_multiplies_its_own():
     [
         ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 cbsz:1", "cbsz"),
         ("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 blgp:1", "blgp"),
-        ("v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], 0 cbsz:4", "FP4"),
+        ("v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], 0 cbsz:2", "FP6"),
         ("v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], 0 abid:1", "no 1 blocks to share block 1"),
         ("v_mfma_f32_4x4x4_16b_f16 v[0:3], v[4:5], v[6:7], 0 cbsz:5", "no 32 blocks"),
         ("v_mfma_f64_4x4x4_4b_f64 v[0:1], v[4:5], v[6:7], 0 cbsz:1", "cbsz"),

@@ -11,27 +11,43 @@ import pytest
 
 from labkit.errors import UnsupportedInstruction
 from tests.emulator.harness import execute, make_state, set_exec
-from tests.emulator.matrix_harness import held, place, row32, span
+from tests.emulator.matrix_harness import held, place, row32
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-SPARSE = {  # mnemonic -> size, depth, type
-    "16x16x32_f16": (16, 32, np.float16),
-    "32x32x16_f16": (32, 16, np.float16),
-    "16x16x32_bf16": (16, 32, ml_dtypes.bfloat16),
-    "32x32x16_bf16": (32, 16, ml_dtypes.bfloat16),
-}
+NARROW = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8}
+FNUZ = {"fp8": ml_dtypes.float8_e4m3fnuz, "bf8": ml_dtypes.float8_e5m2fnuz}
+OCP = {"fp8": ml_dtypes.float8_e4m3fn, "bf8": ml_dtypes.float8_e5m2}
+FP8_PAIRS = [f"{a}_{b}" for a in FNUZ for b in FNUZ]
+# mnemonic -> size, depth, type of A, type of B; gfx950's FP8 is OCP
+SPARSE = {
+    **{f"f32_{size}x{size}x{depth}_{kind}": (size, depth, NARROW[kind], NARROW[kind])
+       for size, depth in ((16, 32), (32, 16)) for kind in ("f16", "bf16")},
+    **{f"f32_{size}x{size}x{depth}_{pair}": (size, depth, *(FNUZ[kind] for kind in pair.split("_")))
+       for size, depth in ((16, 64), (32, 32)) for pair in FP8_PAIRS},
+    **{f"i32_{size}x{size}x{depth}_i8": (size, depth, np.int8, np.int8)
+       for size, depth in ((16, 64), (32, 32))},
+}  # fmt: skip
+GFX950 = {
+    **{f"f32_{size}x{size}x{depth}_{kind}": (size, depth, NARROW[kind], NARROW[kind])
+       for size, depth in ((16, 64), (32, 32)) for kind in ("f16", "bf16")},
+    **{f"f32_{size}x{size}x{depth}_{pair}": (size, depth, *(OCP[kind] for kind in pair.split("_")))
+       for size, depth in ((16, 128), (32, 64)) for pair in FP8_PAIRS},
+    **{f"i32_{size}x{size}x{depth}_i8": (size, depth, np.int8, np.int8)
+       for size, depth in ((16, 128), (32, 64))},
+}  # fmt: skip
 # Which two of four places hold a value.
 PAIRS = list(itertools.combinations(range(4), 2))
 
 
 def compressed(dense, size, dtype, pairs):
-    """A sparse A [size, depth] as the lanes hold it: values [64, 4] and their indices, 8 bits a lane."""
-    values, bits = np.zeros((64, 4), dtype), np.zeros(64, np.uint32)
+    """A sparse A [size, depth] as the lanes hold it: values [64, n/2] and their indices, n bits a lane."""
+    n = dense.shape[1] * size // 64
+    values, bits = np.zeros((64, n // 2), dtype), np.zeros(64, np.uint32)
     for lane in range(64):
         group, row = divmod(lane, size)
-        for v in range(4):
-            four = 2 * group + v // 2  # which four of A's columns
+        for v in range(n // 2):
+            four = n // 4 * group + v // 2  # which four of A's columns
             at = int(pairs[row, four, v % 2])
             values[lane, v] = dense[row, 4 * four + at]
             bits[lane] |= at << 2 * v
@@ -48,33 +64,48 @@ def sparse_matrices(size, depth, seed=7):
     return a.reshape(size, depth), pairs, b.astype(float), d.astype(float)
 
 
-def multiply_sparse(mnemonic, a, pairs, b, d, modifiers="", byte=0):
-    """D of `d + a @ b` as a matrix. The index bits lie in one byte of their register, the rest is noise."""
-    size, depth, dtype = SPARSE[mnemonic]
-    values, bits = compressed(a, size, dtype, pairs)
-    right = np.array([b[8 * (lane // size) : 8 * (lane // size) + 8, lane % size] for lane in range(64)])
-    state, results = make_state(), size * size // 64
+def multiply_sparse(mnemonic, a, pairs, b, d, modifiers="", number=0):
+    """D of `d + a @ b` as a matrix. Index set `number` lies in its register, the rest of which is noise."""
+    size, depth, left, right = {**SPARSE, **GFX950}[mnemonic]
+    n, results = depth * size // 64, size * size // 64
+    values, bits = compressed(a, size, left, pairs)
+    columns = np.array([b[n * (lane // size) : n * (lane // size) + n, lane % size] for lane in range(64)])
+    state = make_state(fnuz=mnemonic in SPARSE)
     where = [[(row32(size, i, lane), lane % size) for i in range(results)] for lane in range(64)]
-    place(state, 0, values)
-    place(state, 4, right.astype(dtype))
-    place(state, 40, np.array([[d[at] for at in row] for row in where], np.float32))
-    noise = np.random.default_rng(9).integers(0, 2**32, 64, np.uint32) & ~np.uint32(0xFF << 8 * byte)
-    state.v[9, 0] = noise | bits << np.uint32(8 * byte)
+    out = np.int32 if mnemonic.startswith("i32") else np.float32
+    before = np.array([[d[at] for at in row] for row in where], out)
+    held_a, held_b = place(state, 0, values), place(state, 8, columns.astype(right))
+    held_d = place(state, 40, before)
+    used = np.uint32(((1 << n) - 1) << n * number)
+    noise = np.random.default_rng(9).integers(0, 2**32, 64, np.uint32) & ~used
+    state.v[20, 0] = noise | bits << np.uint32(n * number)
     set_exec(state, 0)
-    execute(state, f"v_smfmac_f32_{mnemonic} {span(40, results)}, v[0:1], v[4:7], v9{modifiers}")
-    got, out = held(state, 40, results, np.float32), np.zeros((size, size))
+    execute(state, f"v_smfmac_{mnemonic} {held_d}, {held_a}, {held_b}, v20{modifiers}")
+    got, matrix = held(state, 40, results, out), np.zeros((size, size))
     for lane, i in itertools.product(range(64), range(results)):
-        out[where[lane][i]] = got[lane, i]
-    return out
+        matrix[where[lane][i]] = got[lane, i]
+    return matrix
 
 
-@pytest.mark.parametrize("mnemonic", SPARSE)
-@pytest.mark.parametrize(
-    "modifiers,byte", [("", 0), (" abid:1", 1), (" abid:3", 3), (" cbsz:1", 0), (" cbsz:1 abid:2", 0)]
-)
-def test_sparse(mnemonic, modifiers, byte):
-    a, pairs, b, d = sparse_matrices(*SPARSE[mnemonic][:2])
-    np.testing.assert_array_equal(multiply_sparse(mnemonic, a, pairs, b, d, modifiers, byte), a @ b + d)
+@pytest.mark.parametrize("mnemonic", [*SPARSE, *GFX950])
+def test_sparse(mnemonic):
+    """With each set of indices that a register holds: 4, 2 or 1 by their size."""
+    size, depth, *_ = {**SPARSE, **GFX950}[mnemonic]
+    a, pairs, b, d = sparse_matrices(size, depth)
+    sets = 32 // (depth * size // 64)
+    for number in range(sets):
+        got = multiply_sparse(mnemonic, a, pairs, b, d, f" abid:{number}" if number else "", number)
+        np.testing.assert_array_equal(got, a @ b + d)
+        got = multiply_sparse(mnemonic, a, pairs, b, d, f" cbsz:1 abid:{number}", 0)
+        np.testing.assert_array_equal(got, a @ b + d)
+
+
+def test_sparse_int8_wraps_around():
+    """-128 times -128 in each of 32 products, over the largest number."""
+    pairs = np.tile([1, 2], (16, 16, 1))
+    a, b = np.full((16, 64), -128.0), np.full((64, 16), -128.0)
+    got = multiply_sparse("i32_16x16x64_i8", a, pairs, b, np.full((16, 16), 2**31 - 1))
+    assert (got == 2**31 - 1 + 32 * 16384 - 2**32).all()
 
 
 def test_sparse_index_as_the_calculator_prints_it():
@@ -100,7 +131,7 @@ def test_sparse_reads_only_what_its_indices_name():
     a[:, 0], a[2, 31] = 1, 1
     b = np.ones((32, 16))
     b[31] = np.inf
-    got = multiply_sparse("16x16x32_f16", a, pairs, b, np.zeros((16, 16)))
+    got = multiply_sparse("f32_16x16x32_f16", a, pairs, b, np.zeros((16, 16)))
     assert np.isinf(got[2]).all() and (np.delete(got, 2, 0) == 1).all()
 
 
@@ -124,10 +155,11 @@ def test_sparse_in_each_wave():
     "text,names",
     [
         ("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10 blgp:1", "blgp"),
-        ("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10 abid:4", "four sets"),
+        ("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10 abid:4", "only 4 sets"),
+        ("v_smfmac_i32_16x16x64_i8 v[0:3], v[4:5], v[6:9], v10 abid:2", "only 2 sets"),
+        ("v_smfmac_i32_32x32x64_i8 v[0:15], v[20:23], v[24:31], v40 abid:1", "only 1 sets"),
         ("v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], a10", "vector register"),
-        ("v_smfmac_f32_16x16x64_f16 v[0:3], v[4:7], v[8:15], v16", "v_smfmac_f32_16x16x64_f16"),
-        ("v_smfmac_i32_16x16x64_i8 v[0:3], v[4:5], v[6:9], v10", "v_smfmac_i32_16x16x64_i8"),
+        ("v_smfmac_f32_16x16x64_f32 v[0:3], v[4:7], v[8:15], v16", "v_smfmac_f32_16x16x64_f32"),
     ],
 )
 def test_what_is_not_implemented_is_refused(text, names):

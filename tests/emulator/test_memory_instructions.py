@@ -1,4 +1,4 @@
-"""Each memory instruction: global, buffer, scalar, scratch and LDS, byte by byte against bytes objects."""
+"""Each memory instruction: global, buffer, scalar and LDS, byte by byte against bytes objects."""
 
 import math
 
@@ -147,6 +147,51 @@ def test_loads_into_accumulation_registers():
     set_pair(state, 4, data.ctypes.data)
     execute(state, "global_load_dword a3, v2, s[4:5]\nglobal_store_dword v2, a3, s[4:5]", [data])
     assert state.a[3][0].tolist() == data.view("u4").tolist()
+
+
+# Data in accumulation registers a4.. to LDS or memory, and back from there to a8..; v2 addresses the lane.
+ACCUMULATION = [
+    ("ds_write_b32 v2, a4", "ds_read_b32 a8, v2", 1),
+    ("ds_write_b64 v2, a[4:5]", "ds_read_b64 a[8:9], v2", 2),
+    ("ds_write_b96 v2, a[4:6]", "ds_read_b96 a[8:10], v2", 3),
+    ("ds_write_b128 v2, a[4:7]", "ds_read_b128 a[8:11], v2", 4),
+    ("ds_write2_b32 v2, a4, a5 offset1:1", "ds_read2_b32 a[8:9], v2 offset1:1", 2),
+    ("ds_write2_b64 v2, a[4:5], a[6:7] offset1:1", "ds_read2_b64 a[8:11], v2 offset1:1", 4),
+    ("ds_add_u32 v2, a4", "ds_add_rtn_u32 a8, v2, a5", 1),
+    ("ds_add_u64 v2, a[4:5]", "ds_wrxchg_rtn_b64 a[8:9], v2, a[6:7]", 2),
+    ("global_store_dword v2, a4, s[4:5]", "global_atomic_add a8, v2, a5, s[4:5] sc0", 1),
+    ("global_atomic_swap_x2 v2, a[4:5], s[4:5]", "global_load_dwordx2 a[8:9], v2, s[4:5]", 2),
+]
+
+
+@pytest.mark.parametrize("store,load,count", ACCUMULATION)
+@pytest.mark.parametrize("mask", MASKS)
+def test_data_in_accumulation_registers(store, load, count, mask):
+    words = np.random.default_rng(6).integers(0, 1 << 32, (4, 64), dtype=np.uint32)
+    state, memory = make_state(), np.zeros(1024, np.uint8)
+    state.a[4:8, 0], state.a[8:12], state.v[:] = words, OLD, 0xDEAD
+    state.v[2] = lanes([16 * lane for lane in range(64)], "u4")
+    set_pair(state, 4, memory.ctypes.data)
+    set_exec(state, mask)
+    execute(state, f"{store}\n{load}", [memory])
+    on = np.array([is_on(mask, lane) for lane in range(64)])
+    np.testing.assert_array_equal(state.a[8 : 8 + count, 0], np.where(on, words[:count], OLD))
+    assert (np.delete(state.v, 2, axis=0) == 0xDEAD).all()
+
+
+def test_lanes_exchange_accumulation_registers():
+    state = make_state(fnuz=False)
+    state.a[4], state.v[:] = lanes(list(range(64)), "u4"), 0xDEAD
+    state.v[2] = lanes([4 * (lane ^ 1) for lane in range(64)], "u4")
+    execute(
+        state, "ds_bpermute_b32 a8, v2, a4\nds_permute_b32 a9, v2, a4\nds_swizzle_b32 a10, a4 offset:0x041F"
+    )
+    for register in (8, 9, 10):
+        assert state.a[register][0].tolist() == [lane ^ 1 for lane in range(64)]
+    state.lds[0, :256] = np.arange(256)
+    state.v[2] = lanes([8 * lane for lane in range(16)], "u4")
+    execute(state, "ds_read_b64_tr_b16 a[8:9], v2\nds_read_b64_tr_b16 v[8:9], v2")
+    np.testing.assert_array_equal(state.a[8:10], state.v[8:10])
 
 
 def test_a_result_may_be_the_address():
@@ -628,21 +673,6 @@ def test_lds_outside_the_allocation_is_a_fault(text, address):
     execute(state, text)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_scratch(count):
-    """Each lane has memory of its own, zero at first; lanes that are off leave theirs alone."""
-    words = np.random.default_rng(4).integers(0, 1 << 32, (4, 64), dtype=np.uint32)
-    state = make_state()
-    state.v[8:12, 0] = words
-    set_exec(state, 0x0F)
-    width = f"x{count}" if count > 1 else ""
-    execute(state, f"scratch_store_dword{width} off, {registers(8, count)}, off offset:16")
-    set_exec(state, ALL)
-    execute(state, f"scratch_load_dword{width} {registers(20, count)}, off, off offset:16")
-    expected = np.where(np.arange(64) < 4, words[:count], 0)
-    np.testing.assert_array_equal(state.v[20 : 20 + count, 0], expected)
-
-
 @pytest.mark.parametrize(
     "text,names",
     [
@@ -660,8 +690,6 @@ def test_scratch(count):
         ("ds_read_addtid_b32 v0", "ds_read_addtid_b32"),
         ("s_load_dword s0, s[2:3], 0x0 nv", "nv"),
         ("s_buffer_load_dword s0, s[4:7], 0x0", "s_buffer_load_dword"),
-        ("scratch_load_dword v0, v2, off", "scratch_load_dword"),
-        ("scratch_load_ubyte v0, off, off", "scratch_load_ubyte"),
     ],
 )
 def test_what_is_not_implemented_is_refused(text, names):

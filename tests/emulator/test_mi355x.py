@@ -73,6 +73,35 @@ def assert_one_step_apart(got, wanted):
     assert (steps != 0).float().mean() < 0.01
 
 
+SCALED = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "bf16": torch.bfloat16, "e2m1": None}
+FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+def scaled_operand(form, rows, k, generator):
+    """(what the kernel reads, [rows, k or k/2]; scales [rows, k/32], none for bf16; the values meant)."""
+    codes = torch.randint(0, 16, (rows, k), generator=generator)
+    values = FP4[codes & 7] * (1 - 2 * (codes >> 3))
+    scales = torch.randint(120, 134, (rows, k // 32), generator=generator, dtype=torch.uint8)
+    if form == "bf16":
+        return values.bfloat16(), None, values.double()
+    stored = values.to(SCALED[form]) if form != "e2m1" else (codes[:, ::2] | codes[:, 1::2] << 4).byte()
+    return stored, scales, values.double() * 2.0 ** (scales.double() - 127).repeat_interleave(32, 1)
+
+
+@pytest.mark.parametrize("left", SCALED)
+@pytest.mark.parametrize("right", SCALED)
+@pytest.mark.parametrize("m,n,k", [(32, 32, 128), (16, 16, 256)])
+def test_scaled_matrix_multiplication(left, right, m, n, k):
+    """Triton places values and scales for the chip's instruction: only its layout gives this product."""
+    generator = torch.Generator().manual_seed(9)
+    a, a_scale, wide_a = scaled_operand(left, m, k, generator)
+    b, b_scale, wide_b = scaled_operand(right, n, k, generator)
+    out = torch.zeros(m, n)
+    a, b = (x.view(torch.uint8) if x.itemsize == 1 else x for x in (a, b.T.contiguous()))
+    kernels.scaled_matmul_kernel[(1,)](a, a_scale, b, b_scale, out, m, n, k, left, right)
+    torch.testing.assert_close(out.double(), wide_a @ wide_b.T, rtol=1e-6, atol=1e-4)
+
+
 @pytest.mark.parametrize("table", [0x78, 0xEC, 0x01])
 def test_bitop3_reads_its_truth_table(table):
     """Bits 7 to 0 of the sources run through all rows of the table: a = 0xF0, b = 0xCC, c = 0xAA."""
@@ -134,15 +163,3 @@ def test_a_load_may_go_straight_to_lds(width, size):
         wanted = {3: [0] * size, 7: [0xAA] * size}.get(lane, data.reshape(64, size)[63 - lane].tolist())
         assert got[lane].tolist() == wanted
     assert (state.lds[0, :512] == 0xAA).all()
-
-
-def test_spills_go_through_scratch():
-    state = make_state()
-    state.v[1], state.v[2] = lanes(list(range(64)), "u4"), 7
-    execute(
-        state, "scratch_store_dwordx2 off, v[1:2], off offset:8\nscratch_load_dword v5, off, off offset:12"
-    )
-    execute(state, "scratch_load_dwordx2 v[6:7], off, off offset:8\nscratch_load_dword v8, off, off")
-    assert (state.v[5] == 7).all() and (state.v[7] == 7).all()
-    assert state.v[6][0].tolist() == list(range(64))
-    assert (state.v[8] == 0).all()

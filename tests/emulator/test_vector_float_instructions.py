@@ -156,6 +156,10 @@ def test_three_way_min_max_and_median(name, function):
     values = [0.0, -0.0, 1.0, -1.0, 240.0, -240.0, 2.0**-149, math.inf, -math.inf, math.nan]
     grid = np.array(np.meshgrid(values, values, values)).reshape(3, -1).astype("f4")
     check(f"v_{name}_f32", "f32", function, list(grid))
+    values[6] = 2.0**-24
+    grid = np.array(np.meshgrid(values, values, values)).reshape(3, -1).astype("f2")
+    got = run_lanes(f"v_{name}_f16 v0, v2, v4, v6", *grid, out="f2")
+    assert_same_floats(got, [function(*map(float, row)) for row in grid.T])
 
 
 def _round(function):
@@ -415,7 +419,7 @@ def test_div_fixup_f16_keeps_the_upper_half():
     assert_same_floats(got, expected.tolist(), [a, b])
     state = make_state()
     state.v[0], state.v[1] = 0xABCD0000, 0x3C00
-    execute(state, "v_fma_f16 v0, v1, v1, v1\nv_div_fixup_f16 v0, v0, v1, v1")
+    execute(state, "v_fma_f16 v0, v1, v1, v1\nv_max3_f16 v0, v0, v1, v1\nv_div_fixup_f16 v0, v0, v1, v1")
     assert (state.v[0] == 0xABCD4000).all()
     execute(state, "v_mul_f16_e32 v0, v1, v1")
     assert (state.v[0] == 0x3C00).all()

@@ -129,6 +129,15 @@ HALVES = {
 }
 
 
+THREE_HALVES = {
+    f"v_{name}_{kind}16": lambda *v, pick=pick, kind=kind: pick(
+        *((signed(x, 16) for x in v) if kind == "i" else v)
+    )
+    for name, pick in (("min3", min), ("max3", max), ("med3", lambda *v: _median(v)))
+    for kind in "iu"
+}
+
+
 def check(text, function, *sources, bits=32, out="u4"):
     expected = [
         function(*values) & ((1 << bits) - 1) for values in zip(*(s.tolist() for s in sources), strict=True)
@@ -156,6 +165,16 @@ def test_three_sources(name):
 def test_16_bit_results_zero_the_upper_half(name):
     """The sources' upper halves hold other bits, which must not matter."""
     check(f"{name} v0, v2, v4", lambda *v: HALVES[name](*v) & 0xFFFF, *pairs(EDGES16, EDGES16, "u2", "u2"))
+
+
+@pytest.mark.parametrize("name", THREE_HALVES)
+def test_three_way_16_bit_results_keep_the_upper_half(name):
+    sources = np.array(list(itertools.product(EDGES16, repeat=3)), "u2").T
+    got = run_lanes(
+        f"{name} v0, v2, v4, v6", *map(np.ascontiguousarray, sources), old=np.uint32([0xABCD0000])
+    )
+    expected = [THREE_HALVES[name](*row) & 0xFFFF | 0xABCD0000 for row in sources.T.tolist()]
+    assert got.tolist() == expected
 
 
 @pytest.mark.parametrize("table", [0, 1, 0x78, 0xEC, 0x80, 0xFF])
