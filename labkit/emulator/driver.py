@@ -18,7 +18,7 @@ from triton.runtime import driver as triton_driver
 from triton.runtime.cache import get_cache_manager
 
 from labkit.compiler import Compiled
-from labkit.emulator.arguments import allocations, flatten, pack
+from labkit.emulator.arguments import flatten, pack, tensors
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults, check_mode
 from labkit.emulator.launch import Call, Launch, check_grid, execute, interceptor, remember
@@ -134,7 +134,7 @@ class _Launcher:
         grid = check_grid((grid_x, grid_y, grid_z))
         arguments = flatten(self.names, list(self.signature.values()), values)
         kernarg = pack(arguments, self.program.metadata, grid, self.num_warps * 64)
-        call = Call(self.program, grid, kernarg, allocations(arguments), self.num_warps, self.lds_bytes)
+        call = Call(self.program, grid, kernarg, tensors(arguments), self.num_warps, self.lds_bytes)
         if enter is not None:
             enter(launch_metadata)
         watch = interceptor.get()

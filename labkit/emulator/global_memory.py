@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class Context:
     """What memory instructions need beside registers; each launch sets it anew.
 
     outside: told of an access outside memory; it raises, or the access goes on without those lanes.
-    discover: asked first whether the access leads to memory that is no argument; it adds that, or says no.
+    discover: asked first whether the access may go on with more memory than before; it adds that, or says no.
     """
 
     memory: Memory
@@ -100,7 +99,7 @@ def _negative_offsets(state: State, offset: np.ndarray, addresses: np.ndarray) -
     wrapped &= state.lane_mask().lanes
     if not wrapped.any():
         return None
-    return OutOfRange(wrapped, addresses - _TWO_TO_32, _TWO_TO_32 - offset)
+    return OutOfRange(wrapped, addresses - _TWO_TO_32, 1, _TWO_TO_32 - offset)
 
 
 _TWO_TO_32 = np.uint64(1 << 32)
@@ -152,15 +151,16 @@ class _Access:
         return addresses, inside & mask.lanes
 
     def _reach(self, move: Callable, active: np.ndarray | None, mask: LaneMask) -> tuple:
-        """(what `move` returns, the lanes it moved for); goes on without lanes that are outside memory."""
+        """(what `move(memory, lanes)` returns, the lanes it moved for): goes on without lanes outside memory."""
+        memory = self.context.memory.of(self.instruction)
         try:
-            return move(active), active
+            return move(memory, active), active
         except OutOfRange as error:
             if self.context.discover(error, self.instruction):
                 return self._reach(move, active, mask)
             self.context.outside(error, self.instruction)
             active = (mask.lanes if active is None else active) & ~error.lanes
-            return move(active), active
+            return move(memory, active), active
 
     def _tell(self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask) -> None:
         lanes = mask.lanes if active is None else active
@@ -183,8 +183,7 @@ class _Access:
         def step() -> None:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
-            load = partial(self.context.memory.load, addresses, size)
-            words, active = self._reach(load, active, mask)
+            words, active = self._reach(lambda memory, on: memory.load(addresses, size, on), active, mask)
             self._tell(addresses, size, active, mask)
             if signed:
                 words = [words[0].astype(f"u{size}").view(signed).astype(np.int32)]
@@ -212,8 +211,7 @@ class _Access:
         def step() -> None:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
-            load = partial(self.context.memory.load, addresses, size)
-            words, active = self._reach(load, active, mask)
+            words, active = self._reach(lambda memory, on: memory.load(addresses, size, on), active, mask)
             self._tell(addresses, size, active, mask)
             address = (state.s[M0] & np.uint32(0xFFFF)) + place
             lds.write(self.instruction, address, size, mask, words)
@@ -230,8 +228,7 @@ class _Access:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
             words = [file[source.index + k] >> shift for k in range((size + 3) // 4)]
-            write = partial(self.context.memory.store, addresses, size, values=words)
-            _, active = self._reach(write, active, mask)
+            _, active = self._reach(lambda memory, on: memory.store(addresses, size, on, words), active, mask)
             self._tell(addresses, size, active, mask)
 
         return step
@@ -252,8 +249,9 @@ class _Access:
                 data = [word[lanes] for word in words]
                 return operation.apply(allocation.words.view(np.uint8), offsets, data)
 
-            update = partial(self.context.memory.update, addresses, operation.size, change=change)
-            before, active = self._reach(update, active, mask)
+            before, active = self._reach(
+                lambda memory, on: memory.update(addresses, operation.size, on, change), active, mask
+            )
             self._tell(addresses, operation.size, active, mask)
             if target is not None:
                 halves = before.view(np.uint32).reshape(*before.shape, -1)
@@ -281,11 +279,10 @@ def bind_scalar_load(state: State, instruction: Instruction, context: Context) -
     def step() -> None:
         address = join(state.s[base.index], state.s[base.index + 1]) + read() + displacement
         # The two low bits of a scalar address are ignored (ISA guide, "Scalar memory").
-        load = partial(context.memory.load, address & ~np.uint64(3), 4 * count)
         active, words = state.group, None
         while words is None:
             try:
-                words = load(active)
+                words = context.memory.of(instruction).load(address & ~np.uint64(3), 4 * count, active)
             except OutOfRange as error:
                 if not context.discover(error, instruction):
                     context.outside(error, instruction)

@@ -7,7 +7,6 @@ wave until its whole workgroup has arrived or ended.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,13 +31,13 @@ from labkit.emulator.counters import Counters, Traffic
 from labkit.emulator.crosslane import CROSSLANE
 from labkit.emulator.faults import Faults, Watcher
 from labkit.emulator.global_memory import Context, Recorder, bind_global, bind_scalar_load
+from labkit.emulator.launch_memory import LaunchMemory
 from labkit.emulator.lds import bind_lds
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.memory import Memory, OutOfRange, first_active
 from labkit.emulator.operands import EXEC, VCC, Register
 from labkit.emulator.permute import PERMUTE
 from labkit.emulator.program import Instruction, Program, branch_target
-from labkit.emulator.provenance import pointers_from_memory
 from labkit.emulator.scalar import SCALAR, bind_scalar
 from labkit.emulator.scratch import bind_scratch
 from labkit.emulator.state import State
@@ -146,25 +145,24 @@ class Machine:
 
         return record
 
-    @functools.cached_property
-    def _through_memory(self) -> set[int]:
-        """Assembly lines of accesses by a pointer from memory; needed only once one leaves the arguments."""
-        return pointers_from_memory(self.program)
-
     def _discover(self, error: OutOfRange, instruction: Instruction) -> bool:
-        if instruction.line.number not in self._through_memory:
-            return False
         memory = self.context.memory
-        found = living_tensor(first_active(error.addresses, error.lanes))
-        if found is None or any(a.base < found.end and found.base < a.end for a in memory.allocations):
-            return False
-        memory.add([found])
-        return True
+        if memory.origin(instruction).anything:
+            found = living_tensor(first_active(error.addresses, error.lanes))
+            if found is None or any(a.base < found.end and found.base < a.end for a in memory.allocations):
+                return False
+            memory.add([found])
+            return True
+        beyond = memory.beyond_view(error, instruction)
+        if beyond.any():
+            self._watcher.beyond_view(beyond, error.addresses, instruction)
+            memory.widen(instruction)
+        return bool(beyond.any())
 
     def run(
         self,
         batch: Batch,
-        memory: Memory,
+        memory: LaunchMemory,
         counters: Counters,
         faults: Faults,
         observer: Observer | None = None,
