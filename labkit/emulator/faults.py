@@ -27,9 +27,9 @@ MODES = ("raise", "report", "off")
 class Finding:
     """One fault, told once for each instruction: the first lanes that did it stand for the rest.
 
-    kind: "global access outside", "global access outside its view", "misaligned access", "LDS access outside",
-    "LDS read before write", "LDS race", "register used before its load came back" or "barrier before an LDS
-    write is done"; workgroup, wave, lane: the first that did it (lane None where it is the whole wave);
+    kind: "global access outside", "global access outside its view", "misaligned access",
+    "LDS access outside", "LDS read before write", "LDS race", "register used before its load came back" or
+    "barrier before an LDS write is done"; workgroup, wave, lane: the first that did it (lane None where it is the whole wave);
     address: in global memory, or the byte within the workgroup's LDS, None for a register; tensor: the
     argument that the address starts at (where that is open, the nearest), "" where there is none; lanes: how
     many did it at that moment; soft: it may be meant, so it is told and never raised.
@@ -123,16 +123,43 @@ class Watcher:
         address = first_active(addresses, lanes)
         tensor, where = _nearest(self.machine.context.memory.of(instruction), address)
         what = (
-            f"touches address {address:#x}, {where}, which is a view: the address is still in its storage, so "
-            f"the access is carried out and this only a hint. {_who(lanes, self.machine)}"
+            f"touches address {address:#x}, {where}, which is a view: the address is still in its storage, "
+            f"so the access is carried out and this is only a hint. {_who(lanes, self.machine)}"
             "Check the mask and the offsets of that line, unless this is meant."
         )
         kind = "global access outside its view"
         self._add(kind, what, lanes, address, instruction, tensor, soft=True)
 
+    def misaligned(
+        self, lanes: np.ndarray, addresses: np.ndarray, size: int, instruction: Instruction
+    ) -> None:
+        """Lanes of an atomic or a scalar load whose address is no multiple of `size`."""
+        address = first_active(addresses, lanes)
+        tensor, memory = "", f"LDS byte {address}"
+        if instruction.kind != "LDS":
+            tensor, _ = _nearest(self.machine.context.memory.of(instruction), address)
+            memory = f"address {address:#x} (`{tensor}`)"
+        does = "an atomic faults there"
+        if instruction.kind == "SMEM":
+            does = "a scalar load ignores the two low bits and reads from before it"
+        what = f"touches {memory}, which is no multiple of {size}: {does}. {_who(lanes, self.machine)}"
+        what += "Make the pointer a multiple of its element's size."
+        self._add("misaligned access", what, lanes, address, instruction, tensor)
+
     def early_use(self, hazard: Hazard, waves: np.ndarray) -> None:
-        """A use of a register that a load in flight is to fill; waves: bool [W], who is there."""
+        """A use of a register that a load in flight is to fill, or a barrier that an LDS write may pass.
+
+        waves: bool [W], who is there.
+        """
         load = hazard.load
+        if hazard.register is None:
+            what = (
+                f"lets the other waves go on, while `{load.line.text}` (assembly line {load.line.number}, "
+                f"{load.where}) may not be done yet: an s_waitcnt lgkmcnt(0) between the two is missing."
+            )
+            kind = "barrier before an LDS write is done"
+            self._add(kind, what, waves[:, None], None, hazard.instruction)
+            return
         what = (
             f"uses {hazard.register}, which `{load.line.text}` "
             f"(assembly line {load.line.number}, {load.where}) may not have filled yet: "

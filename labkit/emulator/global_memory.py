@@ -23,6 +23,9 @@ Step = Callable[[], None]
 # Called with (addresses [W, 64], bytes a lane, lanes that access, bool [W, 64]).
 Recorder = Callable[[np.ndarray, int, np.ndarray], None]
 
+# Called with (lanes [W, 64] or [W, 1], their addresses, the bytes that each must be a multiple of).
+Misaligned = Callable[[np.ndarray, np.ndarray, int, Instruction], None]
+
 _FORM = re.compile(r"(global|flat|buffer)_(load|store|atomic)_(\w+)")
 _SIZES = {"dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "byte": 1, "ubyte": 1, "sbyte": 1,
           "short": 2, "ushort": 2, "sshort": 2}  # fmt: skip
@@ -35,12 +38,14 @@ class Context:
     """What memory instructions need beside registers; each launch sets it anew.
 
     outside: told of an access outside memory; it raises, or the access goes on without those lanes.
+    misaligned: told of an access that the chip does not carry out as it stands.
     discover: asked first whether the access may go on with more memory than before; it adds that, or says no.
     """
 
     memory: Memory
     outside: Callable[[OutOfRange, Instruction], None]
     discover: Callable[[OutOfRange, Instruction], bool] = lambda error, instruction: False
+    misaligned: Misaligned = lambda lanes, addresses, size, instruction: None
 
 
 def _addresses(state: State, instruction: Instruction, operands: list) -> Callable[[], tuple]:
@@ -151,7 +156,7 @@ class _Access:
         return addresses, inside & mask.lanes
 
     def _reach(self, move: Callable, active: np.ndarray | None, mask: LaneMask) -> tuple:
-        """(what `move(memory, lanes)` returns, the lanes it moved for): goes on without lanes outside memory."""
+        """(what `move(memory, lanes)` returns, the lanes it moved for); lanes outside memory stay away."""
         memory = self.context.memory.of(self.instruction)
         try:
             return move(memory, active), active
@@ -161,6 +166,21 @@ class _Access:
             self.context.outside(error, self.instruction)
             active = (mask.lanes if active is None else active) & ~error.lanes
             return move(memory, active), active
+
+    def _aligned(
+        self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask
+    ) -> np.ndarray | None:
+        """The lanes of an atomic that are aligned to its size; the chip refuses the others.
+
+        Loads and stores need no alignment: ROCm sets SH_MEM_CONFIG.alignment_mode to UNALIGNED, and LLVM
+        compiles for that ("unaligned-access-mode", a feature of every amdhsa target).
+        """
+        lanes = mask.lanes if active is None else active
+        wrong = lanes & (addresses % np.uint64(size) != 0)
+        if not wrong.any():
+            return active
+        self.context.misaligned(wrong, addresses, size, self.instruction)
+        return lanes & ~wrong
 
     def _tell(self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask) -> None:
         lanes = mask.lanes if active is None else active
@@ -243,6 +263,7 @@ class _Access:
         def step() -> None:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
+            active = self._aligned(addresses, operation.size, active, mask)
             words = [file[source.index + k].reshape(-1) for k in range(operation.words)]
 
             def change(allocation: Allocation, offsets: np.ndarray, lanes: np.ndarray) -> np.ndarray:
@@ -278,8 +299,11 @@ def bind_scalar_load(state: State, instruction: Instruction, context: Context) -
 
     def step() -> None:
         address = join(state.s[base.index], state.s[base.index + 1]) + read() + displacement
-        # The two low bits of a scalar address are ignored (ISA guide, "Scalar memory").
         active, words = state.group, None
+        # The two low bits of a scalar address are ignored (ISA guide, "Scalar memory").
+        wrong = (address & np.uint64(3) != 0) & (True if active is None else active)
+        if wrong.any():
+            context.misaligned(wrong, address, 4, instruction)
         while words is None:
             try:
                 words = context.memory.of(instruction).load(address & ~np.uint64(3), 4 * count, active)

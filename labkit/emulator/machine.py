@@ -124,7 +124,9 @@ class Machine:
         self._watcher = Watcher(self)
         self._lds = lds_of(self.state)
         self._lds.watcher = self._watcher
-        self.context = Context(Memory([]), self._watcher.global_outside, self._discover)
+        self.context = Context(
+            Memory([]), self._watcher.global_outside, self._discover, self._watcher.misaligned
+        )
         self.faults = Faults()
         self._hazards = find_hazards(program)
         self.counters = Counters.of(program)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from labkit.emulator.provenance import address_origins
 from labkit.emulator.program import Block, parse_program
+from labkit.emulator.provenance import address_origins
 from tests.emulator.harness import straight
 
 X, Y = 0, 1
