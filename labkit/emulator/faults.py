@@ -29,10 +29,10 @@ class Finding:
 
     kind: "global access outside", "global access outside its view", "misaligned access",
     "LDS access outside", "LDS read before write", "LDS race", "register used before its load came back" or
-    "barrier before an LDS write is done"; workgroup, wave, lane: the first that did it (lane None where it is the whole wave);
-    address: in global memory, or the byte within the workgroup's LDS, None for a register; tensor: the
-    argument that the address starts at (where that is open, the nearest), "" where there is none; lanes: how
-    many did it at that moment; soft: it may be meant, so it is told and never raised.
+    "barrier before an LDS write is done"; workgroup, wave, lane: the first that did it (lane None where it is
+    the whole wave); lanes: how many did it at that moment; address: in global memory, or the byte within the
+    workgroup's LDS, None for a register; tensor: the argument that the address starts at (where that is open,
+    the nearest), "" where there is none; soft: it may be meant, so it is told and never raised.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Missing s_waitcnt: uses of a register that a load still in flight is to fill, barriers that LDS writes pass.
+"""Missing s_waitcnt: registers used while a load is to fill them, barriers reached while LDS is written.
 
 A load returns later; the program must wait for it with s_waitcnt. vmcnt counts vector memory operations, and
 those come back in order, so `vmcnt(n)` says that all but the latest n have. lgkmcnt counts LDS operations,
