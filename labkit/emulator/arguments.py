@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -122,22 +123,41 @@ def _tensor(value: Any) -> Any:
     return tensor
 
 
-def allocations(arguments: list[tuple[str, str, Any]]) -> list[Allocation]:
-    """The storages behind the tensor arguments, those that overlap as one range with both names."""
-    ranges = []
-    for name, kind, value in arguments:
-        if kind.startswith("*") and value is not None and not isinstance(value, int):
-            storage = _tensor(value).untyped_storage()
-            if storage.nbytes():
-                ranges.append((storage.data_ptr(), storage.data_ptr() + storage.nbytes(), name))
-    merged: list[tuple[int, int, str]] = []
-    for start, end, name in sorted(ranges):
-        if merged and start < merged[-1][1]:
-            first, last, names = merged.pop()
-            merged.append((first, max(last, end), names if name in names.split("/") else f"{names}/{name}"))
-        else:
-            merged.append((start, end, name))
-    return [Allocation.at(name, start, end - start) for start, end, name in merged]
+@dataclass(frozen=True, slots=True)
+class TensorArgument:
+    """A tensor argument's memory: its own bytes are [base, end), in a storage that may be larger.
+
+    number: its place among the kernel's arguments.
+    """
+
+    number: int
+    name: str
+    base: int
+    end: int
+    storage_base: int
+    storage_end: int
+
+
+def tensors(arguments: list[tuple[str, str, Any]]) -> list[TensorArgument]:
+    """The tensors among the arguments that have memory. arguments: (name, Triton's type, value)."""
+    found = []
+    for number, (name, kind, value) in enumerate(arguments):
+        if not kind.startswith("*") or value is None or isinstance(value, int):
+            continue
+        tensor = _tensor(value)
+        storage = tensor.untyped_storage()
+        if not storage.nbytes():
+            continue
+        size = tensor.element_size()
+        last = sum((count - 1) * stride for count, stride in zip(tensor.shape, tensor.stride(), strict=True))
+        start, stop = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+        base = start + tensor.storage_offset() * size
+        end = base + (last + 1) * size if tensor.numel() else base
+        if size < 4:
+            # Triton changes a small element atomically through the word that holds it.
+            base, end = max(base & ~3, start), min(-(-end // 4) * 4, stop)
+        found.append(TensorArgument(number, name, base, end, start, stop))
+    return found
 
 
 def living_tensor(address: int) -> Allocation | None:

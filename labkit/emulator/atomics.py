@@ -29,9 +29,11 @@ class Atomic:
     def apply(self, memory: np.ndarray, offsets: np.ndarray, data: list[np.ndarray]) -> np.ndarray:
         """Change `memory` (uint8) at byte `offsets` by `data`, words of uint32; returns the old values.
 
-        Values are unsigned integers of the element's size. Offsets must be multiples of that size.
+        Values are unsigned integers of the element's size. Offsets must be multiples of that size apart.
         """
-        elements = memory[: memory.size // self.size * self.size].view(self.dtype)
+        # A tensor may begin anywhere in memory, so its elements need not begin at offset 0.
+        first = int(offsets[0]) % self.size
+        elements = memory[first : first + (memory.size - first) // self.size * self.size].view(self.dtype)
         index = (offsets // np.uint64(self.size)).astype(np.int64)
         operands = self._operands(data)
         before = np.zeros(index.size, f"u{self.size}")

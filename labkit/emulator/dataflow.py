@@ -22,9 +22,11 @@ def follow(
     ways lead to starts with what any of them knows; `merge` settles a register that two of them know.
     """
     entering = {program.entry: at_start}
-    work = [program.entry]
+    work = {program.entry}
     while work:
-        number = work.pop()
+        # The earliest block first: what several ways bring together is then followed once, not once for each.
+        number = min(work)
+        work.remove(number)
         known = dict(entering[number])
         for instruction in program.blocks[number].instructions:
             execute(number, instruction, known)
@@ -33,7 +35,7 @@ def follow(
             after = _merged(before or {}, known, merge)
             if after != before:
                 entering[successor] = after
-                work.append(successor)
+                work.add(successor)
 
 
 def _merged(one: dict, other: dict, merge: Callable) -> dict:

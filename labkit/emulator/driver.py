@@ -18,7 +18,7 @@ from triton.runtime import driver as triton_driver
 from triton.runtime.cache import get_cache_manager
 
 from labkit.compiler import Compiled
-from labkit.emulator.arguments import allocations, flatten, pack
+from labkit.emulator.arguments import flatten, pack, tensors
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults, check_mode
 from labkit.emulator.launch import Call, Launch, check_grid, execute, interceptor, remember
@@ -136,7 +136,7 @@ class _Launcher:
         arguments = flatten(self.names, list(self.signature.values()), values)
         kernarg = pack(arguments, self.program.metadata, grid, self.num_warps * 64)
         types = {name: kind for name, kind, _ in arguments}
-        memory = allocations(arguments)
+        memory = tensors(arguments)
         call = Call(self.program, grid, kernarg, memory, self.num_warps, self.lds_bytes, types)
         if enter is not None:
             enter(launch_metadata)

@@ -27,10 +27,12 @@ MODES = ("raise", "report", "off")
 class Finding:
     """One fault, told once for each instruction: the first lanes that did it stand for the rest.
 
-    kind: "global access outside", "LDS access outside", "LDS read before write", "LDS race" or "register used
-    before its load came back"; workgroup, wave, lane: the first that did it (lane None where it is the whole
-    wave); address: in global memory, or the byte within the workgroup's LDS, None for a register; tensor: the
-    argument nearest to it, "" where there is none; lanes: how many did it at that moment.
+    kind: "global access outside", "global access outside its view", "misaligned access",
+    "LDS access outside", "LDS read before write", "LDS race", "register used before its load came back" or
+    "barrier before an LDS write is done"; workgroup, wave, lane: the first that did it (lane None where it is
+    the whole wave); lanes: how many did it at that moment; address: in global memory, or the byte within the
+    workgroup's LDS, None for a register; tensor: the argument that the address starts at (where that is open,
+    the nearest), "" where there is none; soft: it may be meant, so it is told and never raised.
     """
 
     kind: str
@@ -45,6 +47,7 @@ class Finding:
     lanes: int
     address: int | None
     tensor: str
+    soft: bool = False
 
     def __str__(self) -> str:
         return self.message
@@ -52,7 +55,8 @@ class Finding:
 
 @dataclass(slots=True)
 class Faults:
-    """The findings of one launch. mode: "raise" stops at the first, "report" goes on, "off" looks for none.
+    """The findings of one launch. mode: "raise" stops at the first that is not soft, "report" goes on, "off"
+    looks for none.
 
     An access outside memory is never carried out: where the launch goes on, its load gives 0 and its store
     vanishes.
@@ -64,13 +68,13 @@ class Faults:
     def add(self, finding: Finding) -> None:
         """Keep a finding, unless its instruction has one of its kind already.
 
-        Raises MemoryFault in mode "raise".
+        Raises MemoryFault in mode "raise", but for a soft finding.
         """
         what = (finding.kind, finding.assembly_line)
         if self.mode == "off" or what in {(told.kind, told.assembly_line) for told in self.findings}:
             return
         self.findings.append(finding)
-        if self.mode == "raise":
+        if self.mode == "raise" and not finding.soft:
             raise MemoryFault(finding.message)
 
     @property
@@ -100,9 +104,13 @@ class Watcher:
         self.machine = machine
 
     def global_outside(self, error: OutOfRange, instruction: Instruction) -> None:
-        """Lanes that reach outside every tensor of the launch."""
+        """Lanes that reach outside the tensors that their addresses start at."""
         address = first_active(error.addresses, error.lanes)
-        tensor, where = _nearest(self.machine.context.memory, address)
+        memory = self.machine.context.memory
+        tensor, where = _nearest(memory.of(instruction), address)
+        stranger = memory.find(address)
+        if stranger is not None and stranger.name not in tensor.split("/"):
+            where = f"in the memory of `{stranger.name}`, {where}"
         if error.before_base is not None:
             before = first_active(error.before_base, error.lanes)
             where = f"{before:,} bytes before the pointer that it starts from"
@@ -110,9 +118,48 @@ class Watcher:
         what += "Check the mask and the offsets of that line."
         self._add("global access outside", what, error.lanes, address, instruction, tensor)
 
+    def beyond_view(self, lanes: np.ndarray, addresses: np.ndarray, instruction: Instruction) -> None:
+        """Lanes that leave the view which an argument is, but not the storage that it is a view of."""
+        address = first_active(addresses, lanes)
+        tensor, where = _nearest(self.machine.context.memory.of(instruction), address)
+        what = (
+            f"touches address {address:#x}, {where}, which is a view: the address is still in its storage, "
+            f"so the access is carried out and this is only a hint. {_who(lanes, self.machine)}"
+            "Check the mask and the offsets of that line, unless this is meant."
+        )
+        kind = "global access outside its view"
+        self._add(kind, what, lanes, address, instruction, tensor, soft=True)
+
+    def misaligned(
+        self, lanes: np.ndarray, addresses: np.ndarray, size: int, instruction: Instruction
+    ) -> None:
+        """Lanes of an atomic or a scalar load whose address is no multiple of `size`."""
+        address = first_active(addresses, lanes)
+        tensor, memory = "", f"LDS byte {address}"
+        if instruction.kind != "LDS":
+            tensor, _ = _nearest(self.machine.context.memory.of(instruction), address)
+            memory = f"address {address:#x} (`{tensor}`)"
+        does = "an atomic faults there"
+        if instruction.kind == "SMEM":
+            does = "a scalar load ignores the two low bits and reads from before it"
+        what = f"touches {memory}, which is no multiple of {size}: {does}. {_who(lanes, self.machine)}"
+        what += "Make the pointer a multiple of its element's size."
+        self._add("misaligned access", what, lanes, address, instruction, tensor)
+
     def early_use(self, hazard: Hazard, waves: np.ndarray) -> None:
-        """A use of a register that a load in flight is to fill; waves: bool [W], who is there."""
+        """A use of a register that a load in flight is to fill, or a barrier that an LDS write may pass.
+
+        waves: bool [W], who is there.
+        """
         load = hazard.load
+        if hazard.register is None:
+            what = (
+                f"lets the other waves go on, while `{load.line.text}` (assembly line {load.line.number}, "
+                f"{load.where}) may not be done yet: an s_waitcnt lgkmcnt(0) between the two is missing."
+            )
+            kind = "barrier before an LDS write is done"
+            self._add(kind, what, waves[:, None], None, hazard.instruction)
+            return
         what = (
             f"uses {hazard.register}, which `{load.line.text}` "
             f"(assembly line {load.line.number}, {load.where}) may not have filled yet: "
@@ -157,6 +204,7 @@ class Watcher:
         address: int | None,
         instruction: Instruction,
         tensor: str = "",
+        soft: bool = False,
     ) -> None:
         workgroup, wave, lane = _where(lanes, self.machine)
         self.machine.faults.add(
@@ -173,6 +221,7 @@ class Watcher:
                 int(np.count_nonzero(lanes)),
                 address,
                 tensor,
+                soft,
             )
         )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -26,6 +25,9 @@ Recorder = Callable[[np.ndarray, int, np.ndarray], None]
 # Called with (the memory, None for LDS; addresses; bytes a lane; lanes that access), [W, 64] or [W, 1].
 Witness = Callable[[Memory | None, np.ndarray, int, np.ndarray], None]
 
+# Called with (lanes [W, 64] or [W, 1], their addresses, the bytes that each must be a multiple of).
+Misaligned = Callable[[np.ndarray, np.ndarray, int, Instruction], None]
+
 _FORM = re.compile(r"(global|flat|buffer)_(load|store|atomic)_(\w+)")
 _SIZES = {"dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "byte": 1, "ubyte": 1, "sbyte": 1,
           "short": 2, "ushort": 2, "sshort": 2}  # fmt: skip
@@ -38,7 +40,8 @@ class Context:
     """What memory instructions need beside registers; each launch sets it anew.
 
     outside: told of an access outside memory; it raises, or the access goes on without those lanes.
-    discover: asked first whether the access leads to memory that is no argument; it adds that, or says no.
+    misaligned: told of an access that the chip does not carry out as it stands.
+    discover: asked first whether the access may go on with more memory than before; it adds that, or says no.
     counting: whether the recorder is told of accesses.
     witness: shown every access that is carried out, for a trace.
     """
@@ -46,6 +49,7 @@ class Context:
     memory: Memory
     outside: Callable[[OutOfRange, Instruction], None]
     discover: Callable[[OutOfRange, Instruction], bool] = lambda error, instruction: False
+    misaligned: Misaligned = lambda lanes, addresses, size, instruction: None
     counting: bool = True
     witness: Witness | None = None
 
@@ -106,7 +110,7 @@ def _negative_offsets(state: State, offset: np.ndarray, addresses: np.ndarray) -
     wrapped &= state.lane_mask().lanes
     if not wrapped.any():
         return None
-    return OutOfRange(wrapped, addresses - _TWO_TO_32, _TWO_TO_32 - offset)
+    return OutOfRange(wrapped, addresses - _TWO_TO_32, 1, _TWO_TO_32 - offset)
 
 
 _TWO_TO_32 = np.uint64(1 << 32)
@@ -158,15 +162,31 @@ class _Access:
         return addresses, inside & mask.lanes
 
     def _reach(self, move: Callable, active: np.ndarray | None, mask: LaneMask) -> tuple:
-        """(what `move` returns, the lanes it moved for); goes on without lanes that are outside memory."""
+        """(what `move(memory, lanes)` returns, the lanes it moved for); lanes outside memory stay away."""
+        memory = self.context.memory.of(self.instruction)
         try:
-            return move(active), active
+            return move(memory, active), active
         except OutOfRange as error:
             if self.context.discover(error, self.instruction):
                 return self._reach(move, active, mask)
             self.context.outside(error, self.instruction)
             active = (mask.lanes if active is None else active) & ~error.lanes
-            return move(active), active
+            return move(memory, active), active
+
+    def _aligned(
+        self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask
+    ) -> np.ndarray | None:
+        """The lanes of an atomic that are aligned to its size; the chip refuses the others.
+
+        Loads and stores need no alignment: ROCm sets SH_MEM_CONFIG.alignment_mode to UNALIGNED, and LLVM
+        compiles for that ("unaligned-access-mode", a feature of every amdhsa target).
+        """
+        lanes = mask.lanes if active is None else active
+        wrong = lanes & (addresses % np.uint64(size) != 0)
+        if not wrong.any():
+            return active
+        self.context.misaligned(wrong, addresses, size, self.instruction)
+        return lanes & ~wrong
 
     def _tell(self, addresses: np.ndarray, size: int, active: np.ndarray | None, mask: LaneMask) -> None:
         lanes = mask.lanes if active is None else active
@@ -194,8 +214,7 @@ class _Access:
         def step() -> None:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
-            load = partial(self.context.memory.load, addresses, size)
-            words, active = self._reach(load, active, mask)
+            words, active = self._reach(lambda memory, on: memory.load(addresses, size, on), active, mask)
             self._tell(addresses, size, active, mask)
             if signed:
                 words = [words[0].astype(f"u{size}").view(signed).astype(np.int32)]
@@ -223,8 +242,7 @@ class _Access:
         def step() -> None:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
-            load = partial(self.context.memory.load, addresses, size)
-            words, active = self._reach(load, active, mask)
+            words, active = self._reach(lambda memory, on: memory.load(addresses, size, on), active, mask)
             self._tell(addresses, size, active, mask)
             address = (state.s[M0] & np.uint32(0xFFFF)) + place
             lds.write(self.instruction, address, size, mask, words)
@@ -241,8 +259,7 @@ class _Access:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
             words = [file[source.index + k] >> shift for k in range((size + 3) // 4)]
-            write = partial(self.context.memory.store, addresses, size, values=words)
-            _, active = self._reach(write, active, mask)
+            _, active = self._reach(lambda memory, on: memory.store(addresses, size, on, words), active, mask)
             self._tell(addresses, size, active, mask)
 
         return step
@@ -257,14 +274,16 @@ class _Access:
         def step() -> None:
             mask = state.lane_mask()
             addresses, active = self._place(mask)
+            active = self._aligned(addresses, operation.size, active, mask)
             words = [file[source.index + k].reshape(-1) for k in range(operation.words)]
 
             def change(allocation: Allocation, offsets: np.ndarray, lanes: np.ndarray) -> np.ndarray:
                 data = [word[lanes] for word in words]
                 return operation.apply(allocation.words.view(np.uint8), offsets, data)
 
-            update = partial(self.context.memory.update, addresses, operation.size, change=change)
-            before, active = self._reach(update, active, mask)
+            before, active = self._reach(
+                lambda memory, on: memory.update(addresses, operation.size, on, change), active, mask
+            )
             self._tell(addresses, operation.size, active, mask)
             if target is not None:
                 halves = before.view(np.uint32).reshape(*before.shape, -1)
@@ -291,12 +310,14 @@ def bind_scalar_load(state: State, instruction: Instruction, context: Context) -
 
     def step() -> None:
         address = join(state.s[base.index], state.s[base.index + 1]) + read() + displacement
-        # The two low bits of a scalar address are ignored (ISA guide, "Scalar memory").
-        load = partial(context.memory.load, address & ~np.uint64(3), 4 * count)
         active, words = state.group, None
+        # The two low bits of a scalar address are ignored (ISA guide, "Scalar memory").
+        wrong = (address & np.uint64(3) != 0) & (True if active is None else active)
+        if wrong.any():
+            context.misaligned(wrong, address, 4, instruction)
         while words is None:
             try:
-                words = load(active)
+                words = context.memory.of(instruction).load(address & ~np.uint64(3), 4 * count, active)
             except OutOfRange as error:
                 if not context.discover(error, instruction):
                     context.outside(error, instruction)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labkit.emulator.arguments import TensorArgument
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults, Finding
+from labkit.emulator.launch_memory import LaunchMemory
 from labkit.emulator.machine import Batch, Machine, Observer
-from labkit.emulator.memory import Allocation, Memory
 from labkit.emulator.program import Program
 from labkit.errors import LabkitError, LaunchError
 
@@ -123,14 +124,14 @@ class Call:
     program: Program
     grid: tuple[int, int, int]
     kernarg: np.ndarray
-    allocations: list[Allocation]
+    tensors: list[TensorArgument]
     num_warps: int
     lds_bytes: int
     types: dict[str, str] = field(default_factory=dict)
 
-    def memory(self) -> Memory:
+    def memory(self, checked: bool) -> LaunchMemory:
         """The memory that the kernel may touch: its tensors, and its arguments."""
-        return Memory([*self.allocations, Allocation.of(_ARGUMENTS, self.kernarg)])
+        return LaunchMemory(self.program, self.tensors, self.kernarg, checked)
 
     def machine(self, workgroups: int) -> Machine:
         """A machine of this shape, kept with the program so that the next launch binds nothing again."""
@@ -148,7 +149,7 @@ def execute(call: Call, counters: Counters, faults: Faults) -> None:
 
     Raises MemoryFault at the first fault where `faults` says so, EndlessKernel past the budget.
     """
-    memory = call.memory()
+    memory = call.memory(checked=faults.mode != "off")
     total = call.grid[0] * call.grid[1] * call.grid[2]
     at_once = max(1, WAVES_AT_ONCE // call.num_warps)
     with _lock:
@@ -171,7 +172,7 @@ def execute_one(call: Call, workgroup: tuple[int, int, int], faults: Faults, obs
     batch = Batch(np.array([workgroup]), call.kernarg)
     with _lock:
         counters = Counters.of(call.program)
-        call.machine(1).run(batch, call.memory(), counters, faults, observer)
+        call.machine(1).run(batch, call.memory(checked=True), counters, faults, observer)
 
 
 def workgroup_ids(linear: np.ndarray, grid: tuple[int, int, int]) -> np.ndarray:

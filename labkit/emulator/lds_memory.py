@@ -99,6 +99,12 @@ class Lds:
     ) -> np.ndarray:
         """Atomics: as Memory.update."""
         at, lanes = self._locate(instruction, address, size, mask, True)
+        # As in global memory, only atomics need alignment.
+        wrong = (mask.lanes if lanes is None else lanes) & (address % np.uint32(size) != 0)
+        if wrong.any():
+            if self.watcher is not None:
+                self.watcher.misaligned(wrong, address, size, instruction)
+            lanes = (mask.lanes if lanes is None else lanes) & ~wrong
         if self.checked:
             _, offsets, _ = self._touched(at, lanes)
             self.shadow.mark_written(offsets, size)

@@ -22,13 +22,13 @@ from labkit.emulator.bind import Step, bind, registers_named
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults, Watcher
 from labkit.emulator.global_memory import Context, Witness
+from labkit.emulator.launch_memory import LaunchMemory
 from labkit.emulator.lds_memory import lds_of
 from labkit.emulator.memory import Memory, OutOfRange, first_active
 from labkit.emulator.native.fast import Fast
 from labkit.emulator.native.operations import Stop
 from labkit.emulator.native.plan import CONTROL, Plan
 from labkit.emulator.program import Instruction, Program
-from labkit.emulator.provenance import pointers_from_memory
 from labkit.emulator.state import State
 from labkit.emulator.traffic import count_access, count_banks
 from labkit.emulator.waits import Hazard, find_hazards
@@ -91,7 +91,9 @@ class Machine:
         self._watcher = Watcher(self)
         self._lds = lds_of(self.state)
         self._lds.watcher = self._watcher
-        self.context = Context(Memory([]), self._watcher.global_outside, self._discover)
+        self.context = Context(
+            Memory([]), self._watcher.global_outside, self._discover, self._watcher.misaligned
+        )
         self.faults = Faults()
         self._hazards = find_hazards(program)
         self._number = {i.line.number: index for index, i in enumerate(program.instructions)}
@@ -151,25 +153,24 @@ class Machine:
         total = self.counters.lds_traffic[self._number[instruction.line.number]]
         count_banks(total, addresses, size, lanes, write)
 
-    @functools.cached_property
-    def _through_memory(self) -> set[int]:
-        """Assembly lines of accesses by a pointer from memory; needed only once one leaves the arguments."""
-        return pointers_from_memory(self.program)
-
     def _discover(self, error: OutOfRange, instruction: Instruction) -> bool:
-        if instruction.line.number not in self._through_memory:
-            return False
         memory = self.context.memory
-        found = living_tensor(first_active(error.addresses, error.lanes))
-        if found is None or any(a.base < found.end and found.base < a.end for a in memory.allocations):
-            return False
-        memory.add([found])
-        return True
+        if memory.origin(instruction).anything:
+            found = living_tensor(first_active(error.addresses, error.lanes))
+            if found is None or any(a.base < found.end and found.base < a.end for a in memory.allocations):
+                return False
+            memory.add([found])
+            return True
+        beyond = memory.beyond_view(error, instruction)
+        if beyond.any():
+            self._watcher.beyond_view(beyond, error.addresses, instruction)
+            memory.widen(instruction)
+        return bool(beyond.any())
 
     def run(
         self,
         batch: Batch,
-        memory: Memory,
+        memory: LaunchMemory,
         counters: Counters,
         faults: Faults,
         observer: Observer | None = None,

@@ -69,14 +69,15 @@ Change = Callable[[Allocation, np.ndarray, np.ndarray], np.ndarray]
 class OutOfRange(Exception):
     """Some active lanes hold addresses outside every allocation; `lanes` marks them, [W, 64] or [W, 1].
 
-    before_base: how many bytes each lies before the pointer that the kernel was given, where that is known.
+    size: bytes of an access; before_base: how many bytes each lies before the pointer that the kernel was
+    given, where that is known.
     """
 
     def __init__(
-        self, lanes: np.ndarray, addresses: np.ndarray, before_base: np.ndarray | None = None
+        self, lanes: np.ndarray, addresses: np.ndarray, size: int, before_base: np.ndarray | None = None
     ) -> None:
         super().__init__("address outside every tensor")
-        self.lanes, self.addresses, self.before_base = lanes, addresses, before_base
+        self.lanes, self.addresses, self.size, self.before_base = lanes, addresses, size, before_base
 
 
 def first_active(values: np.ndarray, lanes: np.ndarray) -> int:
@@ -90,10 +91,12 @@ class Memory:
     def __init__(self, allocations: list[Allocation]) -> None:
         """Ranges that overlap (two views of one storage) must have been merged before."""
         self.allocations: list[Allocation] = []
+        self.changes = 0  # how often it has grown, for what keeps its ranges
         self.add(allocations)
 
     def add(self, allocations: list[Allocation]) -> None:
         """Let the kernel touch these ranges too."""
+        self.changes += 1
         known = [*self.allocations, *(a for a in allocations if a.bytes.size)]
         self.allocations = sorted(known, key=lambda a: a.base)
         self._bases = np.array([a.base for a in self.allocations], np.uint64)
@@ -126,8 +129,16 @@ class Memory:
             inside |= here
             parts.append((allocation, here))
         if (lanes & ~inside).any():
-            raise OutOfRange(lanes & ~inside, addresses)
+            raise OutOfRange(lanes & ~inside, addresses, size)
         yield from parts
+
+    def of(self, instruction: object) -> Memory:
+        """The memory that one instruction may touch: here all of it."""
+        return self
+
+    def permitted(self, instruction: object) -> list[tuple[int, int]]:
+        """The ranges that one instruction is held to: here none, it may touch everything."""
+        return []
 
     def find(self, address: int) -> Allocation | None:
         """The allocation that holds `address`."""

@@ -95,6 +95,7 @@ class Program:
     descriptor: dict[str, int]
     metadata: dict
     bound: dict = field(default_factory=dict)  # machines by shape, so that a second launch binds nothing
+    origins: dict | None = None  # where each access's address comes from, once provenance has found it
 
     @property
     def vgprs(self) -> int:

@@ -1,10 +1,13 @@
-"""Missing s_waitcnt: uses of a register that a load still in flight is to fill.
+"""Missing s_waitcnt: registers used while a load is to fill them, barriers reached while LDS is written.
 
 A load returns later; the program must wait for it with s_waitcnt. vmcnt counts vector memory operations, and
 those come back in order, so `vmcnt(n)` says that all but the latest n have. lgkmcnt counts LDS operations,
 in order too, and scalar loads, which come back in any order, so only `lgkmcnt(0)` settles those (CDNA 3 ISA
 guide, "Manually inserted wait states and s_waitcnt"). The program is followed along all its branches, as
 LLVM does when it inserts the waits; what comes out depends on no data.
+
+s_barrier waits for waves, not for their memory: a write to LDS that is to be seen behind it needs lgkmcnt(0)
+first (LLVM, "Memory Model gfx942": release at workgroup scope).
 """
 
 from __future__ import annotations
@@ -17,7 +20,12 @@ from labkit.emulator.operands import Name, Register
 from labkit.emulator.program import Instruction, Program
 
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
-_MOST = 64  # vmcnt has 6 bits: an operation older than that has come back
+_READS_ONLY = re.compile(r"ds_(read|b?permute|swizzle|nop)")
+_LDS_WRITE = ("LDS write", 0)  # stands among the registers for the latest write to LDS
+# The largest value of each counter (6 and 4 bits). An operation waits to issue while its counter is full, so
+# one with as many younger ones behind it has come back; LLVM leaves such waits out.
+_FULL = {"vm": 63, "lds": 15}
+_NEVER = float("inf")
 
 # (file, number) of a register -> what is to fill it. Two ways to one place merge by the younger load.
 _Pending = dict[tuple[str, int], "_InFlight"]
@@ -34,11 +42,14 @@ class _InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """`instruction` uses `register` while `load` may still be filling it."""
+    """`instruction` uses `register` while `load` may still be filling it.
+
+    register None: `instruction` is a barrier, and the LDS write `load` may still be on its way.
+    """
 
     instruction: Instruction
     load: Instruction
-    register: str
+    register: str | None
 
 
 def find_hazards(program: Program) -> dict[int, list[Hazard]]:
@@ -58,6 +69,9 @@ def _follow(pending: _Pending, instruction: Instruction) -> list[Hazard]:
     if instruction.operation == "s_waitcnt":
         _wait(pending, instruction)
         return []
+    if instruction.kind == "barrier":
+        flight = pending.pop(_LDS_WRITE, None)
+        return [Hazard(instruction, flight.load, None)] if flight else []
     queue = _queue(instruction)
     fills = instruction.operands[0].parts if queue and instruction.has_result else []
     hazards = []
@@ -71,8 +85,12 @@ def _follow(pending: _Pending, instruction: Instruction) -> list[Hazard]:
     if queue:
         for register, flight in list(pending.items()):
             if flight.queue == queue:
-                pending[register] = _InFlight(queue, min(flight.younger + 1, _MOST), flight.load)
+                pending[register] = _InFlight(queue, flight.younger + 1, flight.load)
+                if flight.younger + 1 == _FULL.get(queue):
+                    del pending[register]
         pending.update(dict.fromkeys(fills, _InFlight(queue, 0, instruction)))
+    if queue == "lds" and not _READS_ONLY.match(instruction.operation):
+        pending[_LDS_WRITE] = _InFlight(queue, 0, instruction)
     return hazards
 
 
@@ -81,9 +99,9 @@ def _wait(pending: _Pending, instruction: Instruction) -> None:
     if not limits and not any(isinstance(operand, Name) for operand in instruction.operands):
         raise instruction.refuse("its counts are expected by name")
     in_flight = {
-        "vm": limits.get("vmcnt", _MOST + 1),
-        "lds": limits.get("lgkmcnt", _MOST + 1),
-        "scalar": 0 if limits.get("lgkmcnt") == 0 else _MOST + 1,
+        "vm": limits.get("vmcnt", _NEVER),
+        "lds": limits.get("lgkmcnt", _NEVER),
+        "scalar": 0 if limits.get("lgkmcnt") == 0 else _NEVER,
     }
     for register, flight in list(pending.items()):
         if flight.younger >= in_flight[flight.queue]:

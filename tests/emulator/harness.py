@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from labkit.compiler.assembly import parse_lines
-from labkit.emulator.arguments import allocations, pack
+from labkit.emulator.arguments import pack, tensors
 from labkit.emulator.bind import bind
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults
@@ -295,7 +295,7 @@ def execute_text(
     """Launch a kernel's assembly with 4 waves a workgroup. arguments: (name, Triton's type, value)."""
     program = parse_program(text)
     kernarg = pack(arguments, program.metadata, grid, 256)
-    call = Call(program, grid, kernarg, allocations(arguments), 4, lds_bytes)
+    call = Call(program, grid, kernarg, tensors(arguments), 4, lds_bytes)
     run_call(call, Counters.of(program), faults)
 
 

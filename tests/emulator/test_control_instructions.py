@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from labkit.emulator.arguments import TensorArgument
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults
 from labkit.emulator.launch import Call, execute
-from labkit.emulator.memory import Allocation
 from labkit.emulator.program import parse_program
 from labkit.errors import UnsupportedInstruction
 
@@ -46,7 +46,8 @@ def run(body, waves=1, grid=(1, 1, 1), lds_bytes=0, preload=0, y=0, words=None):
     program = parse_program(FRAME.format(body=body, preload=preload, count=2 + preload, y=y))
     out = np.zeros((words or waves * 64), np.uint32)
     kernarg = np.array([out.ctypes.data, 0x2222222211111111], np.uint64).view(np.uint8)
-    call = Call(program, grid, kernarg, [Allocation.of("out", out.view(np.uint8))], waves, lds_bytes)
+    base, end = out.ctypes.data, out.ctypes.data + out.nbytes
+    call = Call(program, grid, kernarg, [TensorArgument(0, "out", base, end, base, end)], waves, lds_bytes)
     execute(call, Counters.of(program), Faults())
     return out
 

@@ -11,10 +11,9 @@ import triton.language as tl
 import labkit
 from labkit.emulator.faults import Faults
 from labkit.emulator.lds_shadow import SEVERAL, LdsShadow
-from labkit.emulator.provenance import pointers_from_memory
 from labkit.errors import LaunchError, MemoryFault
 from tests.emulator import kernels
-from tests.emulator.harness import execute_text, straight
+from tests.emulator.harness import execute_text
 
 
 @pytest.fixture(params=["raise", "report"])
@@ -196,24 +195,6 @@ def test_an_arguments_pointer_is_not_good_for_a_tensor_that_is_none(mode):
     index[3] = (far.data_ptr() - x.data_ptr()) // 4
     findings = run(mode, bad_index, (1,), x, index, torch.zeros(256), 256, BLOCK=256)
     assert [finding.lane for finding in findings] == [3]
-
-
-@pytest.mark.parametrize(
-    "access",
-    [
-        "global_load_dword v9, v[2:3], off",
-        "global_store_dword v[2:3], v9, off",
-        "global_atomic_add v[2:3], v9, off",
-        "global_atomic_add v9, v[2:3], v8, off sc0",
-        "buffer_load_dword v9, v2, s[8:11], 0 offen",
-    ],
-)
-@pytest.mark.parametrize("loaded", [True, False])
-def test_the_address_alone_decides_where_a_pointer_comes_from(access, loaded):
-    """v[2:3] come from memory or from nowhere; the data register v9 is always a loaded 64-bit value's."""
-    load = "global_load_dwordx2 v[2:3], v[0:1], off\n" if loaded else ""
-    text = f"global_load_dwordx2 v[8:9], v[0:1], off\n{load}{access}"
-    assert (len(text.splitlines()) in pointers_from_memory(straight(text))) == loaded
 
 
 # LDS faults: Triton makes none by itself, so they are planted in its machine code.

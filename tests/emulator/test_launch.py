@@ -3,18 +3,21 @@
 import _thread
 import threading
 
+import numpy as np
 import pytest
 import torch
 import triton
 import triton.language as tl
 
 import labkit
+from labkit.emulator.arguments import tensors
 from labkit.emulator.faults import Faults
+from labkit.emulator.launch_memory import LaunchMemory
 from labkit.emulator.machine import limit_instructions
 from labkit.emulator.memory import Allocation
 from labkit.errors import EndlessKernel, LabkitError, LaunchError, MemoryFault, UnsupportedInstruction
 from tests.emulator import kernels
-from tests.emulator.harness import execute_text
+from tests.emulator.harness import execute_text, straight
 
 pytestmark = pytest.mark.usefixtures("mi300x")
 
@@ -215,15 +218,32 @@ def test_unknown_instruction_is_refused_with_both_lines():
     assert "kernels.py:" in str(caught.value)
 
 
-def test_overlapping_views_are_one_range():
-    from labkit.emulator.arguments import allocations
-
+def test_views_of_one_storage_are_one_range_of_memory():
     base = torch.zeros(100)
-    found = allocations(
-        [("a", "*fp32", base[:50]), ("b", "*fp32", base[50:]), ("c", "*fp32", torch.zeros(3))]
-    )
-    assert sorted(allocation.name for allocation in found) == ["a/b", "c"]
-    assert {allocation.bytes.size for allocation in found} == {400, 12}
+    views = [base[:50], base[50:], torch.zeros(3)]
+    found = tensors([(name, "*fp32", view) for name, view in zip("abc", views, strict=True)])
+    assert [argument.end - argument.base for argument in found] == [200, 200, 12]
+    memory = LaunchMemory(straight("s_endpgm"), found, np.zeros(8, np.uint8))
+    assert {a.name: a.bytes.size for a in memory.allocations} == {"a/b": 400, "c": 12, "kernel arguments": 8}
+
+
+@pytest.mark.parametrize(
+    ("view", "first", "last"),
+    [
+        (lambda x: x, 0, 400),
+        (lambda x: x[2:5], 80, 200),
+        (lambda x: x[:, 2:4], 8, 9 * 40 + 16),  # the gaps between its rows belong to it
+        (lambda x: x.t()[3], 12, 9 * 40 + 16),
+        (lambda x: x[0].expand(5, 10), 0, 40),
+        (lambda x: x[:0], 0, 0),
+        (lambda x: x.to(torch.uint8)[0, 5:7], 4, 8),  # whole words, for small elements
+    ],
+)
+def test_the_bytes_of_a_view(view, first, last):
+    tensor = view(torch.zeros(10, 10))
+    start = tensor.untyped_storage().data_ptr()
+    (found,) = tensors([("x", "*fp32", tensor)])
+    assert (found.base - start, found.end - start) == (first, last)
 
 
 def test_kernel_arguments_that_are_empty_tensors():

@@ -66,6 +66,44 @@ def test_lds_scalar_and_atomic(text, expected):
     assert hazards(text) == expected
 
 
+BARRIER = [("s_barrier", None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ds_write_b32 v0, v1\ns_barrier", BARRIER),
+        ("ds_write2st64_b64 v0, v[2:3], v[4:5] offset1:1\ns_barrier", BARRIER),
+        ("ds_add_u32 v0, v1\ns_barrier", BARRIER),
+        ("ds_add_rtn_u32 v2, v0, v1\ns_barrier", BARRIER),
+        ("ds_write_b32 v0, v1\ns_waitcnt vmcnt(0)\ns_barrier", BARRIER),
+        ("ds_write_b32 v0, v1\nds_write_b32 v0, v2\ns_waitcnt lgkmcnt(1)\ns_barrier", BARRIER),
+        ("ds_write_b32 v0, v1\ns_waitcnt lgkmcnt(0)\ns_barrier", []),
+        # A read behind the write: what it waits for is done after the write.
+        ("ds_write_b32 v0, v1\nds_read_b32 v2, v0\ns_waitcnt lgkmcnt(1)\ns_barrier", []),
+        ("ds_read_b32 v2, v0\ns_barrier\ns_waitcnt lgkmcnt(0)", []),
+        ("ds_bpermute_b32 v1, v0, v2\ns_barrier", []),
+        ("buffer_load_dword v1, s[0:3], 0 offen lds\ns_barrier", []),  # copies may go on over barriers
+    ],
+)
+def test_a_write_to_lds_and_a_barrier(text, expected):
+    assert hazards(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("load", "another", "count"),
+    [
+        ("global_load_dword v1, v[2:3], off", "global_load_dword v{}, v[2:3], off", 63),
+        ("ds_read_b32 v1, v2", "ds_read_b32 v{}, v2", 15),
+    ],
+)
+def test_a_counter_that_is_full_has_waited(load, another, count):
+    """The 64th load issues once the first is back: vmcnt counts to 63 and lgkmcnt to 15."""
+    younger = [another.format(100 + k) for k in range(count)]
+    assert hazards("\n".join([load, *younger, "v_mov_b32 v0, v1"])) == []
+    assert hazards("\n".join([load, *younger[1:], "v_mov_b32 v0, v1"])) == [("v_mov_b32", "v1")]
+
+
 def test_a_loop_carries_loads_into_its_next_turn():
     labkit.start("MI300X", quiet=True)
     x, out = torch.rand(2, 4096), torch.zeros(2)
@@ -77,8 +115,11 @@ def test_a_loop_carries_loads_into_its_next_turn():
     assert find_hazards(parse_program(cut))
 
 
-@pytest.mark.parametrize("counter", ["vmcnt", "lgkmcnt"])
-def test_a_wait_taken_out_of_a_launch_is_reported_where_the_register_is_used(counter):
+EARLY, PASSED = "register used before its load came back", "barrier before an LDS write is done"
+
+
+@pytest.mark.parametrize(("counter", "kinds"), [("vmcnt", {EARLY}), ("lgkmcnt", {EARLY, PASSED})])
+def test_a_wait_taken_out_of_a_launch_is_reported_where_the_register_is_used(counter, kinds):
     labkit.start("MI300X", quiet=True)
     x, out = torch.rand(4, 1024), torch.zeros(4, 1024)
     kernels.softmax_kernel[(4,)](x, out, 1024, 1024, BLOCK=1024)
@@ -87,7 +128,7 @@ def test_a_wait_taken_out_of_a_launch_is_reported_where_the_register_is_used(cou
     arguments = [("x", "*fp32", x), ("out", "*fp32", out), ("n", "i32", 1024), ("stride", "i32", 1024)]
     faults = Faults("report")
     execute_text(text, arguments, faults, grid=(4, 1, 1), lds_bytes=compiled.registers.lds_bytes)
-    assert {f.kind for f in faults.findings} == {"register used before its load came back"}
+    assert {f.kind for f in faults.findings} == kinds
     first = faults.findings[0]
     assert (first.workgroup, first.wave, first.lane, first.address) == ((0, 0, 0), 0, None, None)
     assert first.source.startswith("kernels.py:") and "s_waitcnt" in first.message

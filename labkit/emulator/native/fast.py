@@ -47,7 +47,7 @@ class Fast:
 
     def begin(self, memory: Memory, counters: Counters) -> None:
         """A launch begins: its memory, and where it counts."""
-        self._memory = memory
+        self._memory, self._program = memory, counters.program
         lds = lds_of(self.state)
         self.chip["counting"], self.chip["checking"] = counters.enabled, lds.checked
         self.chip["lds_size"] = lds.size
@@ -57,13 +57,20 @@ class Fast:
         self._tell_allocations()
 
     def _tell_allocations(self) -> None:
+        """What may be touched, anew where an access has made it more."""
         allocations, counting = self._memory.allocations, self.chip["counting"][0]
+        self._changes = self._memory.changes
         self.chip["allocations"] = len(allocations)
         self._tell(
             bases=np.array([a.base for a in allocations]),
             ends=np.array([a.end for a in allocations]),
             word_ends=np.array([a.end_for(4) for a in allocations]),
             touched=np.array([a.touched.ctypes.data if counting else 0 for a in allocations]),
+        )
+        limits = [self._memory.permitted(instruction) for instruction in self._program.instructions]
+        self._tell(
+            limits=np.array([limit for ranges in limits for limit in ranges], np.int64),
+            limits_at=np.cumsum([0, *map(len, limits)]),
         )
 
     def use(self, plan: Plan) -> None:
@@ -73,8 +80,8 @@ class Fast:
 
     def run(self, waves: np.ndarray, at: np.ndarray, stop: np.ndarray, turn: int) -> None:
         """As interpreter.run."""
-        # An access through a pointer from memory may have added an allocation.
-        if len(self._memory.allocations) != self.chip["allocations"][0]:
+        # An access through a pointer from memory may have added an allocation, or one that left its view.
+        if self._memory.changes != self._changes:
             self._tell_allocations()
         run(self._rows, self._sources, waves, at, stop, turn, self.chip)
         self.state.exec_changed()

@@ -120,10 +120,10 @@ def wave_row(row, sources, on, wave, chip):
 def load_scalars(row, sources, wave, chip):
     """s_load: words into consecutive scalar registers. False where the NumPy step must do it."""
     base = pair(sources[0].at, wave, chip)
-    address = I64(base + scalar_source(sources[1], 32, wave, chip)) + row.p1 & ~3
+    address = I64(base + scalar_source(sources[1], 32, wave, chip)) + row.p1
     size = 4 * row.p0
     k = memory.allocation_of(address, address, size, chip)
-    if k < 0:
+    if k < 0 or address & 3 or not memory.permitted(row.index, address, address, size, chip):
         return False
     if chip.counting:
         marks = numbers(chip.touched)[L(k)]

@@ -92,20 +92,32 @@ def allocation_of(low, high, size, chip):
 
 
 @lane
-def find_allocation(active, size, chip):
-    """The allocation that holds every active lane's access, -1 where several do, -2 where one has none."""
+def permitted(number, low, high, size, chip):
+    """Whether instruction `number` may access `size` bytes from address `low` to `high`."""
+    first, end = numbers(chip.limits_at)[L(number)], numbers(chip.limits_at)[L(number + 1)]
+    limits, good = numbers(chip.limits), first == end
+    for k in range(first, end):
+        good = good or (limits[L(2 * k)] <= low and high + size <= limits[L(2 * k + 1)])
+    return good
+
+
+@lane
+def find_allocation(number, active, size, chip):
+    """The allocation of all lanes' accesses, -1 for several, -2 where one is not allowed."""
     at = numbers(chip.places)
     lowest, highest = I64(0x7FFFFFFFFFFFFFFF), I64(0)
     for i in range(LANES):
         lowest = min(lowest, at[i]) if is_on(active, i) else lowest
         highest = max(highest, at[i]) if is_on(active, i) else highest
     found = allocation_of(lowest, highest, size, chip)
-    if found >= 0:
+    if found >= 0 and permitted(number, lowest, highest, size, chip):
         return found
     for i in range(LANES):
-        if is_on(active, i) and allocation_of(at[i], at[i], size, chip) < 0:
-            return -2
-    return -1
+        if is_on(active, i):
+            known = allocation_of(at[i], at[i], size, chip) >= 0
+            if not (known and permitted(number, at[i], at[i], size, chip)):
+                return -2
+    return found
 
 
 @lane
@@ -234,7 +246,7 @@ def access(row, write, on, a, b, wave, chip):
     active, good = find_addresses(row, on, a, b, wave, chip)
     if not good:
         return False
-    where = find_allocation(active, row.p1, chip) if active != 0 else -1
+    where = find_allocation(row.index, active, row.p1, chip) if active != 0 else -1
     if where == -2 or not aligned(active, row.p1, chip):
         return False
     if chip.counting:

@@ -203,6 +203,8 @@ CHIP = np.dtype([(name, "i8") for name in (
     "ends",  # the one after its last byte,
     "word_ends",  # the one after its last whole word,
     "touched",  # and the address of its marks, Allocation.touched
+    "limits",  # int64, what launch_memory.permitted says: base and end of each range, and
+    "limits_at",  # int64 [instructions + 1], where each instruction's ranges begin
     "traffic",  # int64 [instructions, traffic.Count]
     "checking",
     "lds",  # all workgroups' LDS one after the other
