@@ -136,6 +136,7 @@ def bind_transposed_read(state: State, instruction: Instruction) -> Step:
     instruction.allow("offset")
     target, address = instruction.operands
     where, lds = reader(state, instruction, address, "u32"), lds_of(state)
+    file = getattr(state, target.file)
     offset = np.uint32(int(instruction.modifiers.get("offset", "0"), 0))
     element = np.dtype(np.uint16 if instruction.operation.endswith("b16") else np.uint8)
     per_lane = 8 // element.itemsize  # also the rows of the tile, of which a lane reads a part
@@ -149,7 +150,7 @@ def bind_transposed_read(state: State, instruction: Instruction) -> Step:
         elements = np.stack(words, axis=-1).view(element)  # [W, 64, per_lane]
         received = np.ascontiguousarray(elements[:, source_lane, column % per_lane]).view(np.uint32)
         for k in range(2):
-            store(state.v[target.index + k], np.ascontiguousarray(received[..., k]), mask)
+            store(file[target.index + k], np.ascontiguousarray(received[..., k]), mask)
 
     return step
 

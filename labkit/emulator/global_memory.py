@@ -258,7 +258,7 @@ class _Access:
             if target is not None:
                 halves = before.view(np.uint32).reshape(*before.shape, -1)
                 for k in range(operation.size // 4):
-                    store(state.v[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
+                    store(file[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
 
         return step
 

@@ -1,4 +1,7 @@
-"""LDS (local data share): ds_ instructions, on the memory that a workgroup's waves have in common."""
+"""LDS (local data share): ds_ instructions, on the memory that a workgroup's waves have in common.
+
+Their data may stand in vector or in accumulation registers, their address in vector registers only.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 from labkit.emulator.access import reader, store, store_half
 from labkit.emulator.atomics import ATOMICS
 from labkit.emulator.lds_memory import lds_of
+from labkit.emulator.operands import Register
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import State
 
@@ -37,11 +41,11 @@ def _transfer(
     state: State,
     instruction: Instruction,
     kind: str,
-    parts: list[tuple[int, int, int]],
+    parts: list[tuple[int, int, Register]],
     address: Callable[[], np.ndarray],
     shift: int = 0,
 ) -> Callable[[], list[np.ndarray]]:
-    """Move words between registers and LDS. parts: (byte offset, size in bytes, first register).
+    """Move words between registers and LDS. parts: (byte offset, size in bytes, registers of the data).
 
     The function returned gives the words that a read found. A write takes registers shifted right by
     `shift` bits.
@@ -52,12 +56,13 @@ def _transfer(
         mask = state.lane_mask()
         base = np.asarray(address())
         loaded: list[np.ndarray] = []
-        for offset, size, register in parts:
+        for offset, size, data in parts:
             at = base + np.uint32(offset)
             if kind == "read":
                 loaded += lds.read(instruction, at, size, mask)
             else:
-                words = [state.v[register + k] >> np.uint32(shift) for k in range((size + 3) // 4)]
+                file = getattr(state, data.file)
+                words = [file[data.index + k] >> np.uint32(shift) for k in range((size + 3) // 4)]
                 lds.write(instruction, at, size, mask, words)
         return loaded
 
@@ -73,11 +78,11 @@ def _bind_plain(state: State, instruction: Instruction, kind: str, width: str, h
     data = instruction.operands[1 - address_at]
     high = half == "d16_hi"
     move = _transfer(
-        state, instruction, kind, [(offset, size, data.index)], address, 16 * (high and kind == "write")
+        state, instruction, kind, [(offset, size, data)], address, 16 * (high and kind == "write")
     )
     if kind == "write":
         return move
-    signed = _SIGNED.get(width)
+    signed, file = _SIGNED.get(width), getattr(state, data.file)
 
     def step() -> None:
         words = move()
@@ -86,9 +91,9 @@ def _bind_plain(state: State, instruction: Instruction, kind: str, width: str, h
             words = [words[0].astype(f"u{size}").view(signed).astype(np.int32).view(np.uint32)]
         for k, word in enumerate(words):
             if half:
-                store_half(state.v[data.index], int(high), word.astype(np.uint16), mask)
+                store_half(file[data.index], int(high), word.astype(np.uint16), mask)
             else:
-                store(state.v[data.index + k], word, mask)
+                store(file[data.index + k], word, mask)
 
     return step
 
@@ -102,16 +107,17 @@ def _bind_paired(state: State, instruction: Instruction, kind: str, strided: str
     operands = instruction.operands
     if kind == "write":
         address = reader(state, instruction, operands[0], "u32")
-        parts = [(offsets[k], size, operands[1 + k].index) for k in (0, 1)]
+        parts = [(offsets[k], size, operands[1 + k]) for k in (0, 1)]
         return _transfer(state, instruction, kind, parts, address)
+    target = operands[0]
     address = reader(state, instruction, operands[1], "u32")
-    move = _transfer(state, instruction, kind, [(offset, size, 0) for offset in offsets], address)
-    target = operands[0].index
+    move = _transfer(state, instruction, kind, [(offset, size, target) for offset in offsets], address)
+    file = getattr(state, target.file)
 
     def step() -> None:
         words = move()  # before any write: the result may contain the address register
         for k, word in enumerate(words):
-            store(state.v[target + k], word, state.lane_mask())
+            store(file[target.index + k], word, state.lane_mask())
 
     return step
 
@@ -132,11 +138,12 @@ def _bind_atomic(state: State, instruction: Instruction, name: str, returns: str
     offset = np.uint32(int(instruction.modifiers.get("offset", "0"), 0))
     # ds_cmpst takes the expected value first, the global form second.
     sources = operands[:0:-1] if name == "cmpswap" else operands[1:]
+    file = getattr(state, sources[0].file)  # the result's, too: one bit of the encoding chooses it
 
     def step() -> None:
         mask = state.lane_mask()
         at = np.asarray(address()) + offset
-        words = [state.v[s.index + k].reshape(-1) for s in sources for k in range(operation.size // 4)]
+        words = [file[s.index + k].reshape(-1) for s in sources for k in range(operation.size // 4)]
         before = lds.update(
             instruction,
             at,
@@ -149,6 +156,6 @@ def _bind_atomic(state: State, instruction: Instruction, name: str, returns: str
         if target is not None:
             halves = before.view(np.uint32).reshape(*before.shape, -1)
             for k in range(operation.size // 4):
-                store(state.v[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
+                store(file[target.index + k], np.ascontiguousarray(halves[..., k]), mask)
 
     return step

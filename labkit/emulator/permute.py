@@ -8,11 +8,16 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.emulator.access import reader, store
-from labkit.emulator.operands import parse_list
+from labkit.emulator.operands import Register, parse_list
 from labkit.emulator.program import Instruction
 from labkit.emulator.state import LANES, State
 
 Step = Callable[[], object]
+
+
+def _registers(state: State, operand: Register) -> np.ndarray:
+    """The register of an operand, [W, 64]: a vector or an accumulation register."""
+    return getattr(state, operand.file)[operand.index]
 
 
 def bind_permute(state: State, instruction: Instruction) -> Step:
@@ -21,14 +26,15 @@ def bind_permute(state: State, instruction: Instruction) -> Step:
     target, address, source = instruction.operands
     offset = np.uint32(int(instruction.modifiers.get("offset", "0"), 0))
     where = reader(state, instruction, address, "u32")
+    data, result = _registers(state, source), _registers(state, target)
 
     def step() -> None:
         mask = state.lane_mask()
         lane = np.broadcast_to(((where() + offset) >> np.uint32(2)) & np.uint32(63), mask.lanes.shape)
         lane = lane.astype(np.int64)
-        value = np.take_along_axis(state.v[source.index], lane, axis=1)
+        value = np.take_along_axis(data, lane, axis=1)
         active = np.take_along_axis(mask.lanes, lane, axis=1)
-        store(state.v[target.index], np.where(active, value, np.uint32(0)), mask)
+        store(result, np.where(active, value, np.uint32(0)), mask)
 
     return step
 
@@ -42,14 +48,15 @@ def bind_forward_permute(state: State, instruction: Instruction) -> Step:
     target, address, source = instruction.operands
     offset = np.uint32(int(instruction.modifiers.get("offset", "0"), 0))
     where = reader(state, instruction, address, "u32")
+    data, result = _registers(state, source), _registers(state, target)
 
     def step() -> None:
         mask = state.lane_mask()
         lane = np.broadcast_to(((where() + offset) >> np.uint32(2)) & np.uint32(63), mask.lanes.shape)
         received = np.zeros(mask.lanes.shape, np.uint32)
         wave, sender = np.nonzero(mask.lanes)
-        received[wave, lane[wave, sender]] = state.v[source.index][wave, sender]
-        store(state.v[target.index], received, mask)
+        received[wave, lane[wave, sender]] = data[wave, sender]
+        store(result, received, mask)
 
     return step
 
@@ -96,11 +103,12 @@ def bind_swizzle(state: State, instruction: Instruction) -> Step:
     lane = swizzle_source(instruction.modifiers.get("offset", "0"))
     if lane is None:
         raise instruction.refuse("this swizzle pattern is not implemented")
+    data, result = _registers(state, source), _registers(state, target)
 
     def step() -> None:
         mask = state.lane_mask()
-        value = state.v[source.index][:, lane]
-        store(state.v[target.index], np.where(mask.lanes[:, lane], value, np.uint32(0)), mask)
+        value = data[:, lane]
+        store(result, np.where(mask.lanes[:, lane], value, np.uint32(0)), mask)
 
     return step
 

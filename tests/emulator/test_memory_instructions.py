@@ -147,6 +147,39 @@ def test_loads_into_accumulation_registers():
     assert state.a[3][0].tolist() == data.view("u4").tolist()
 
 
+@pytest.mark.parametrize(
+    ("text", "filled", "words"),
+    [
+        ("ds_write_b32 v2, a4\nds_read_b32 a0, v2", "a", 1),
+        ("ds_write_b128 v2, a[4:7]\nds_read_b128 a[0:3], v2", "a", 4),
+        ("ds_write_b128 v2, a[4:7]\nds_read_b128 v[8:11], v2", "v8", 4),
+        ("ds_write2_b32 v2, a4, a5 offset1:1\nds_read2_b32 a[0:1], v2 offset1:1", "a", 2),
+        (
+            "ds_write2st64_b64 v2, a[4:5], a[6:7] offset1:2\nds_read2st64_b64 a[0:3], v2 offset1:2",
+            "a",
+            4,
+        ),
+        ("ds_write_b32 v2, a5\nds_wrxchg_rtn_b32 a1, v2, a4\nds_read_b32 a0, v2", "a", 2),
+        ("ds_bpermute_b32 a0, v3, a4", "a", 1),
+        ("ds_permute_b32 a0, v3, a4", "a", 1),
+        ("ds_swizzle_b32 a0, a4 offset:31", "a", 1),
+        ("global_store_dword v2, a5, s[4:5]\nglobal_atomic_swap a1, v2, a4, s[4:5] sc0\n"
+         "global_load_dword a0, v2, s[4:5]", "a", 2),
+    ],
+)  # fmt: skip
+def test_data_in_accumulation_registers(text, filled, words):
+    """LDS and memory instructions take them as data (CDNA 3 ISA guide, "ACC" bit of DS, FLAT and MUBUF)."""
+    data = random_bytes(2048)
+    state = make_state(lds_bytes=8192)
+    state.v[2], state.v[3] = (lanes([step * lane for lane in range(64)], "u4") for step in (16, 4))
+    set_pair(state, 4, data.ctypes.data)
+    values = np.random.default_rng(2).integers(0, 1 << 32, (4, 64), dtype=np.uint32)
+    state.a[4:8, 0] = values
+    execute(state, text, [data])
+    got = state.v[8:12, 0] if filled == "v8" else state.a[:4, 0]
+    np.testing.assert_array_equal(got[:words], values[:words])
+
+
 def test_a_result_may_be_the_address():
     data = random_bytes(1024)
     state = make_state()
