@@ -13,3 +13,13 @@ settings.load_profile("labkit")
 @pytest.fixture
 def mi300x():
     return labkit.start("MI300X", quiet=True)
+
+
+@pytest.fixture
+def no_finding():
+    """An emulated MI300X that must run the test's kernels without a finding of a fault."""
+    labkit.start("MI300X", faults="report", quiet=True)
+    with labkit.record() as launches:
+        yield
+    assert launches
+    assert [finding for launch in launches for finding in launch.faults] == []
