@@ -30,7 +30,7 @@ PAIRS = [
 ]
 
 
-# Values that Triton 3.7.1's own code, made of integer instructions, converts wrongly (its LLVM IR says so): it
+# Values that Triton 3.7.1's own code of integer instructions converts wrongly, as its LLVM IR says: it
 # widens by shifts without looking for infinity or NaN, and takes float16 numbers from 464 to 480 for NaN.
 WRONG_IN_TRITON = {
     (torch.float8_e4m3fn, torch.bfloat16): lambda x: ~np.isfinite(x),
