@@ -7,6 +7,7 @@ sources are halves and which half, and a conversion to FP8 picks the half that i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -58,6 +59,27 @@ _HALVES: dict[str, tuple[str, Callable]] = {
 }
 
 
+# Integer operations that `clamp` makes saturate (LLVM, VOP3PInstructions.td: those with an integer clamp).
+_SATURATING = re.compile(r"v_pk_(add|sub|mad)_[iu]16")
+
+
+def _clamped(instruction: Instruction, kind: str, function: Callable) -> Callable:
+    """The function as `clamp` changes it: integers saturate, floats are held to 0..1, and NaN gives 0."""
+    if kind[0] == "f":
+        # DX10_CLAMP is on in every kernel Triton makes, hence the 0 for NaN.
+        zero, one = DTYPES[kind].type(0), DTYPES[kind].type(1)
+        return lambda *values, **mode: np.fmin(np.fmax(function(*values, **mode), zero), one)
+    if not _SATURATING.fullmatch(instruction.operation):
+        raise instruction.refuse("modifier `clamp` is not implemented here")
+    limits = np.iinfo(DTYPES[kind])
+
+    def saturate(*values: np.ndarray) -> np.ndarray:
+        wide = function(*[value.astype(np.int64) for value in values])
+        return np.clip(wide, limits.min, limits.max).astype(limits.dtype)
+
+    return saturate
+
+
 def selector(instruction: Instruction, name: str, default: int) -> tuple[int, ...]:
     """The list of a modifier such as op_sel, one number a source; `default` each where it is not there."""
     count = len(instruction.operands) - 1
@@ -97,9 +119,11 @@ def _side(state: State, instruction: Instruction, kind: str, which: str) -> list
 
 def bind_packed(state: State, instruction: Instruction) -> Step:
     """Packed float32 or 16-bit arithmetic: the same function on two elements of each operand."""
-    instruction.allow(*SELECTORS)
+    instruction.allow(*SELECTORS, "clamp")
     pairs = instruction.operation in _PAIRS
     kind, function = ("f32", _PAIRS[instruction.operation]) if pairs else _HALVES[instruction.operation]
+    if "clamp" in instruction.modifiers:
+        function = _clamped(instruction, kind, function)
     low, high = (_side(state, instruction, kind, which) for which in ("lo", "hi"))
     target = instruction.operands[0].index
 

@@ -22,3 +22,13 @@ def engine(request):
     harness.ENGINE[0] = request.param
     yield request.param
     harness.ENGINE[0] = "numpy"
+
+
+@pytest.fixture
+def no_finding():
+    """An emulated MI300X that must run the test's kernels without a finding of a fault."""
+    labkit.start("MI300X", faults="report", quiet=True)
+    with labkit.record() as launches:
+        yield
+    assert launches
+    assert [finding for launch in launches for finding in launch.faults] == []

@@ -1,7 +1,5 @@
 """Whole kernels, as Triton compiles them, against PyTorch or NumPy."""
 
-import itertools
-
 import pytest
 import torch
 
@@ -13,7 +11,6 @@ N, BLOCK = 1000, 256
 GRID = (-(-N // BLOCK),)
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-FP8 = [torch.float8_e4m3fnuz, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e5m2fnuz]
 
 
 def values(dtype: torch.dtype, n: int = N) -> torch.Tensor:
@@ -115,27 +112,6 @@ def test_exact_functions(op):
     kernels.unary_kernel[GRID](x, out, N, op, BLOCK)
     # In float64, since torch.sqrt of float32 is not correctly rounded on every CPU.
     assert_same(out, getattr(torch, "sqrt" if op == "sqrt_rn" else op)(x.double()).float())
-
-
-CONVERSIONS = [
-    pair
-    for pair in itertools.permutations(INTEGERS + FLOATS + FP8, 2)
-    # Triton 3.7.1 has no casts between FP8 and integers or float64, nor from one FP8 type to another.
-    if not any(t in FP8 for t in pair)
-    or all(t in FP8 + FLOATS[:3] for t in pair)
-    and not all(t in FP8 for t in pair)
-]
-
-
-@pytest.mark.parametrize("source,target", CONVERSIONS, ids=str)
-def test_conversions_match_torch(source, target):
-    x = (torch.randn(N, generator=torch.Generator().manual_seed(3)) * 20).clamp(-120, 120)
-    x = x.abs().to(source) if target == torch.uint8 else x.to(source)
-    out = torch.zeros(N).to(target)
-    kernels.convert_kernel[GRID](x, out, N, BLOCK)
-    assert_same(
-        out.float() if target in FP8 else out, x.to(target).float() if target in FP8 else x.to(target)
-    )
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32, torch.float64], ids=str)

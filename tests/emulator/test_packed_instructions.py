@@ -131,6 +131,37 @@ def test_packed_integers(name):
             assert got[:, part].tolist() == [INTEGERS[name](*row) & 0xFFFF for row in rows]
 
 
+@pytest.mark.parametrize("name", [name for name in INTEGERS if name[:3] in ("add", "sub", "mad")])
+def test_packed_integers_that_saturate(name):
+    """With clamp a result stops at the ends of its type."""
+    count, has_sign = 3 if "mad" in name else 2, "i16" in name
+    low, high = (-(1 << 15), (1 << 15) - 1) if has_sign else (0, (1 << 16) - 1)
+    edges = np.array([0, 1, 2, 255, 0x7FFF, 0x8000, 0x8001, 0x1234, 0xFFFF], "u2")
+    values = [edges[RNG.integers(0, 9, 192)] for _ in range(count)]
+    sources = [v.astype("u4") * 0x10001 for v in values]
+    operands = ", ".join(f"v{2 * k}" for k in range(count + 1))
+    got = run_lanes(f"v_pk_{name} {operands} clamp", *sources).view("u2").reshape(-1, 2)
+    for row, result in zip(zip(*[v.tolist() for v in values], strict=True), got.tolist(), strict=True):
+        exact = INTEGERS[name](*(signed(x, 16) if has_sign else x for x in row))
+        assert result == [min(max(exact, low), high) & 0xFFFF] * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "registers"), [("f16", "f2", "v{}"), ("f32", "f4", "v[{}:{}]")], ids=["f16", "f32"]
+)
+def test_packed_floats_that_clamp(kind, code, registers):
+    """To 0..1, and NaN to 0."""
+    values = np.array([-3.0, -0.5, 0.25, 1.0, 7.0, math.inf, -math.inf, math.nan], code)
+    pair = np.ascontiguousarray(np.stack([values, values[::-1]], 1)).view("u4" if kind == "f16" else "u8")
+    operands = ", ".join(registers.format(k, k + 1) for k in (0, 2, 4))
+    one = np.ones(2, code).view(pair.dtype)
+    got = run_lanes(f"v_pk_mul_{kind} {operands} clamp", pair.ravel(), one, out=f"u{pair.itemsize}")
+    clamped = [0.0, 0.0, 0.25, 1.0, 1.0, 1.0, 0.0, 0.0]
+    assert got.view(code).reshape(-1, 2).tolist() == [
+        list(x) for x in zip(clamped, clamped[::-1], strict=True)
+    ]
+
+
 @pytest.mark.parametrize(
     "text,expected",
     [
@@ -237,7 +268,7 @@ def test_pack():
 @pytest.mark.parametrize(
     "text,names",
     [
-        ("v_pk_add_f16 v0, v2, v4 clamp", "clamp"),
+        ("v_pk_mul_lo_u16 v0, v2, v4 clamp", "clamp"),
         ("v_pk_mul_f32 v[0:1], v[2:3], 2.0", "packed float32 constant"),
         ("v_fma_mix_f32 v0, v2, v4, v6 clamp", "clamp"),
         ("v_pk_mov_b32 v[0:1], v[2:3], v[4:5] neg_lo:[1,0]", "neg_lo"),
