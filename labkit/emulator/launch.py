@@ -124,8 +124,9 @@ class Call:
     lds_bytes: int
 
     def memory(self) -> Memory:
-        """The memory that the kernel may touch: its tensors, and its arguments."""
-        return Memory([*self.allocations, Allocation.of("kernel arguments", self.kernarg)])
+        """The memory that the kernel may touch: its tensors, its arguments, and tables beside its code."""
+        own = {"kernel arguments": self.kernarg, **self.program.tables}
+        return Memory([*self.allocations, *(Allocation.of(name, data) for name, data in own.items())])
 
     def machine(self, workgroups: int) -> Machine:
         """A machine of this shape, kept with the program so that the next launch binds nothing again."""
