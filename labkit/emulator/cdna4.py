@@ -145,24 +145,27 @@ def bind_permlane_swap(state: State, instruction: Instruction) -> Step:
 
 
 def bind_transposed_read(state: State, instruction: Instruction) -> Step:
-    """ds_read_b64_tr_b16 and _b8: 16 lanes read a tile of 16 columns row by row; each receives a column."""
+    """ds_read_b64_tr_b16, _b8 and _b4: 16 lanes read a tile of 16 columns row by row; each gets a column."""
     instruction.allow("offset")
     target, address = instruction.operands
     where, lds = reader(state, instruction, address, "u32"), lds_of(state)
     offset = np.uint32(int(instruction.modifiers.get("offset", "0"), 0))
-    element = np.dtype(np.uint16 if instruction.operation.endswith("b16") else np.uint8)
-    per_lane = 8 // element.itemsize  # also the rows of the tile, of which a lane reads a part
-    lane = np.arange(LANES)[:, None]
-    row, column = np.arange(per_lane), lane % 16
+    bits = int(instruction.operation.rpartition("_b")[2])
+    per_word, per_lane = 32 // bits, 64 // bits  # elements; a lane's are also the rows of the tile
+    shifts = np.arange(0, 32, bits, dtype=np.uint32)
+    lane, row = np.arange(LANES)[:, None], np.arange(per_lane)
+    column = lane % 16
     source_lane = (lane & ~15) + (16 // per_lane) * row + column // per_lane
 
     def step() -> None:
         mask = state.lane_mask()
-        words = lds.read(instruction, np.asarray(where()) + offset, 8, mask)
-        elements = np.stack(words, axis=-1).view(element)  # [W, 64, per_lane]
-        received = np.ascontiguousarray(elements[:, source_lane, column % per_lane]).view(np.uint32)
+        words = np.stack(lds.read(instruction, np.asarray(where()) + offset, 8, mask), axis=-1)
+        elements = (words[..., None] >> shifts & np.uint32((1 << bits) - 1)).reshape(-1, LANES, per_lane)
+        received = elements[:, source_lane, column % per_lane].reshape(-1, LANES, 2, per_word)
         for k in range(2):
-            store(register(state, target, k), np.ascontiguousarray(received[..., k]), mask)
+            store(
+                register(state, target, k), np.bitwise_or.reduce(received[:, :, k] << shifts, axis=-1), mask
+            )
 
     return step
 
@@ -180,5 +183,5 @@ CDNA4: dict[str, Callable[[State, Instruction], Step]] = {
         for result in ("f32", "f16", "bf16")
     },
     **dict.fromkeys(("v_permlane16_swap_b32", "v_permlane32_swap_b32"), bind_permlane_swap),
-    **dict.fromkeys(("ds_read_b64_tr_b16", "ds_read_b64_tr_b8"), bind_transposed_read),
+    **dict.fromkeys(("ds_read_b64_tr_b16", "ds_read_b64_tr_b8", "ds_read_b64_tr_b4"), bind_transposed_read),
 }

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 # Waves that run side by side: enough that what a step in NumPy costs a call is small, few enough that their
 # registers stay near the core.
 WAVES_AT_ONCE = 128
-_ARGUMENTS = "kernel arguments"  # the allocation that is no tensor
 _LARGEST_GRID = 2**31 - 1  # HIP's limit of a dimension
 
 
@@ -130,7 +129,7 @@ class Call:
     types: dict[str, str] = field(default_factory=dict)
 
     def memory(self, checked: bool) -> LaunchMemory:
-        """The memory that the kernel may touch: its tensors, and its arguments."""
+        """The memory that the kernel may touch: its tensors, its arguments, and tables beside its code."""
         return LaunchMemory(self.program, self.tensors, self.kernarg, checked)
 
     def machine(self, workgroups: int) -> Machine:
@@ -159,7 +158,7 @@ def execute(call: Call, counters: Counters, faults: Faults) -> None:
                 batch = Batch(workgroup_ids(linear, call.grid), call.kernarg)
                 call.machine(len(linear)).run(batch, memory, counters, faults)
         finally:
-            counters.add_tensors([a for a in memory.allocations if a.name != _ARGUMENTS])
+            counters.add_tensors(memory.tensors)
 
 
 def execute_one(call: Call, workgroup: tuple[int, int, int], faults: Faults, observer: Observer) -> None:

@@ -19,7 +19,7 @@ _UNKNOWN = Origin(frozenset(), anything=True, segment=False)
 
 
 class LaunchMemory(Memory):
-    """All storages behind the tensor arguments, and the kernel arguments themselves.
+    """All storages behind the tensor arguments, the kernel arguments themselves, and tables beside the code.
 
     checked: whether instructions are held to their own arguments; else each may touch everything here.
     """
@@ -29,11 +29,18 @@ class LaunchMemory(Memory):
     ) -> None:
         self._segment = Allocation.of("kernel arguments", kernarg)
         storages = _merged((a.storage_base, a.storage_end, a.name) for a in arguments)
-        super().__init__([*storages, self._segment])
+        tables = [Allocation.of(name, data) for name, data in program.tables.items()]
+        self._own = [self._segment, *tables]
+        super().__init__([*storages, *self._own])
         self._arguments = {argument.number: argument for argument in arguments}
         self._checked, self._origins = checked, address_origins(program)
         self._views: dict[Origin, Memory] = {}
         self._widened: dict[int, Memory] = {}  # by assembly line
+
+    @property
+    def tensors(self) -> list[Allocation]:
+        """Those allocations that are tensors, with the ones found through memory."""
+        return [a for a in self.allocations if not any(a is own for own in self._own)]
 
     def origin(self, instruction: Instruction) -> Origin:
         """What the addresses of an access are made from."""

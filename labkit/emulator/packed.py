@@ -199,6 +199,14 @@ def bind_to_fp8(state: State, instruction: Instruction) -> Step:
     return step
 
 
+def bind_stochastic(state: State, instruction: Instruction) -> Step:
+    """v_cvt_sr_: stochastic rounding. Triton emits none; only inline assembly does."""
+    raise instruction.refuse(
+        "the ISA guide's description of stochastic rounding adds the random bits and then rounds to nearest, "
+        "which would be biased, so what the chip does is not known"
+    )
+
+
 def bind_from_fp8(state: State, instruction: Instruction) -> Step:
     """v_cvt_f32_fp8/bf8 (a byte) and v_cvt_pk_f32_fp8/bf8 (two bytes), the field chosen by SDWA."""
     table = fp8_values(FP8_FORMATS[state.fnuz]["bf8" if "bf8" in instruction.operation else "fp8"])
@@ -224,6 +232,7 @@ PACKED: dict[str, Callable[[State, Instruction], Step]] = {
     "v_pk_mov_b32": bind_packed_move,
     **dict.fromkeys(("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16"), bind_fma_mix),
     **dict.fromkeys(("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32"), bind_to_fp8),
+    **dict.fromkeys((f"v_cvt_sr_{kind}_f32" for kind in ("fp8", "bf8", "f16", "bf16")), bind_stochastic),
     **dict.fromkeys(
         ("v_cvt_f32_fp8", "v_cvt_f32_bf8", "v_cvt_pk_f32_fp8", "v_cvt_pk_f32_bf8"), bind_from_fp8
     ),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from labkit.compiler.assembly import AsmLine, parse_descriptor, parse_lines, parse_metadata
 from labkit.compiler.listing import instruction_class
+from labkit.emulator.constant_tables import place_tables, read_tables
 from labkit.emulator.operands import EXEC, Name, Operand, Register, parse_operand, split_operands
 from labkit.errors import UnsupportedInstruction
 
@@ -94,6 +95,7 @@ class Program:
     entry: int  # block where a wave starts
     descriptor: dict[str, int]
     metadata: dict
+    tables: dict = field(default_factory=dict)  # name -> bytes (uint8) of the constants that its code reads
     bound: dict = field(default_factory=dict)  # machines by shape, so that a second launch binds nothing
     origins: dict | None = None  # where each access's address comes from, once provenance has found it
 
@@ -109,7 +111,8 @@ def parse_program(asm: str) -> Program:
     labels: dict[str, int] = {}
     aligned: list[int] = []
     target = ""
-    for line in parse_lines(asm):
+    lines = parse_lines(asm)
+    for line in lines:
         if line.kind == "instruction":
             instructions.append(parse_instruction(line))
         elif line.kind == "label":
@@ -124,6 +127,8 @@ def parse_program(asm: str) -> Program:
     metadata = parse_metadata(asm)
     if not instructions or not metadata:
         raise UnsupportedInstruction("this text holds no AMD kernel: expected AMDGCN assembly from Triton")
+    if tables := read_tables(lines, instructions):
+        instructions = [place_tables(instruction, tables) for instruction in instructions]
     name = str(metadata["name"])
     entry = labels[name]
     if descriptor.get("user_sgpr_kernarg_preload_length", 0):
@@ -140,6 +145,7 @@ def parse_program(asm: str) -> Program:
         block_at[entry],
         descriptor,
         metadata,
+        tables,
     )
 
 

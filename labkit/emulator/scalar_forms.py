@@ -73,6 +73,18 @@ def _set_overflow(state: State, instruction: Instruction, value: Operand) -> Ste
     return step
 
 
+def bind_getpc(state: State, instruction: Instruction) -> Step:
+    """s_getpc_b64: where the code stands, which is 0 here; see constant_tables."""
+    instruction.allow()
+    (target,) = instruction.operands
+
+    def step() -> None:
+        for part in (0, 1):
+            state.write_scalar(target.index + part, np.zeros((state.waves, 1), np.uint32))
+
+    return step
+
+
 def bind_sendmsg(state: State, instruction: Instruction) -> Step:
     """s_sendmsg calls the host: tl.device_print, and tl.device_assert in debug mode, end in it."""
     raise instruction.refuse(
@@ -103,6 +115,7 @@ SCALAR_FORMS: dict[str, Callable[[State, Instruction], Step]] = {
     **{f"s_{name}_saveexec_b64": bind_saveexec for name in _COMBINE},
     "s_setreg_imm32_b32": bind_setreg,
     "s_setreg_b32": bind_setreg,
+    "s_getpc_b64": bind_getpc,
     "s_sendmsg": bind_sendmsg,
     **dict.fromkeys(HINTS, _nothing),
 }

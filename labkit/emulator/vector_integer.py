@@ -64,6 +64,8 @@ vector("v_sub_u16", "u16 u16 -> u16")(np.subtract)
 vector("v_subrev_u16", "u16 u16 -> u16")(lambda a, b: b - a)
 vector("v_mul_lo_u16", "u16 u16 -> u16")(np.multiply)
 vector("v_mul_lo_u32", "u32 u32 -> u32")(np.multiply)
+vector("v_mad_legacy_u16 v_mad_legacy_i16", "u16 u16 u16 -> u16")(lambda a, b, c: a * b + c)
+vector("v_mad_u16 v_mad_i16", "u16 u16 u16 -> h16")(lambda a, b, c: a * b + c)
 for _t in ("u16", "i16", "u32", "i32"):
     vector(f"v_min_{_t}", f"{_t} {_t} -> {_t}")(np.minimum)
     vector(f"v_max_{_t}", f"{_t} {_t} -> {_t}")(np.maximum)

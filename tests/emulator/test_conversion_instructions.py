@@ -437,7 +437,8 @@ def test_sdwa_compare_and_select():
 @pytest.mark.parametrize(
     "text,names",
     [
-        ("v_cvt_sr_fp8_f32 v0, v2, v4", "v_cvt_sr_fp8_f32"),
+        ("v_cvt_sr_fp8_f32 v0, v2, v4", "stochastic"),
+        ("v_cvt_sr_bf16_f32 v0, v2, v4", "stochastic"),
         ("v_cvt_scalef32_pk_fp8_f32 v0, v2, v4, v6", "scale"),
         ("v_cvt_scalef32_pk_f32_fp8 v[0:1], v2, v4 op_sel:[0,1,0]", "op_sel"),
         ("v_cvt_scalef32_pk_f32_fp4 v[0:1], v2, v4 op_sel:[0,0,1]", "op_sel"),

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 import labkit
 from labkit.kernels.residual_rms_norm import residual_rms_norm, residual_rms_norm_reference
@@ -125,25 +127,68 @@ def test_three_way_extremes_propagate_nan(name, wanted):
     assert got[3] == 0 and np.signbit(got[3]) == (name == "minimum3")  # -0 is below +0
 
 
-def test_permlane32_swap():
+@pytest.mark.parametrize("width", [16, 32])
+@pytest.mark.parametrize("mask", [ALL, 0, 1, 1 << 63, ALL >> 1, 0xFFFF0000FFFF, 0x5555555555555555])
+def test_permlane_swap(width, mask):
+    """Odd rows of the first register change places with even rows of the second, where a lane is on."""
     state = make_state(fnuz=False)
-    state.v[0], state.v[1] = lanes(list(range(64)), "u4"), lanes(list(range(100, 164)), "u4")
-    execute(state, "v_permlane32_swap_b32_e32 v0, v1")
-    assert state.v[0][0].tolist() == [*range(32), *range(100, 132)]
-    assert state.v[1][0].tolist() == [*range(32, 64), *range(132, 164)]
-
-
-@pytest.mark.parametrize("bits,rows", [(16, 4), (8, 8)])
-def test_transposed_read(bits, rows):
-    """A tile of `rows` x 16 numbered elements, read row by row: lane c of 16 gets column c."""
-    state = make_state(fnuz=False)
-    tile = np.arange(rows * 16, dtype=f"u{bits // 8}")
-    state.lds[0, : tile.nbytes] = tile.view(np.uint8)
-    state.v[4] = lanes([8 * lane for lane in range(16)], "u4")
-    execute(state, f"ds_read_b64_tr_b{bits} v[0:1], v4")
-    words = np.stack([state.v[0][0], state.v[1][0]], axis=-1).view(tile.dtype)
+    first, second = list(range(64)), list(range(100, 164))
+    state.v[0], state.v[1] = lanes(first, "u4"), lanes(second, "u4")
+    set_exec(state, mask)
+    execute(state, f"v_permlane{width}_swap_b32_e32 v0, v1")
+    wanted_first, wanted_second = list(first), list(second)
     for lane in range(64):
-        assert words[lane].tolist() == [16 * row + lane % 16 for row in range(rows)]
+        if mask >> lane & 1 and lane // width % 2:
+            wanted_first[lane] = second[lane - width]
+        if mask >> lane & 1 and not lane // width % 2:
+            wanted_second[lane] = first[lane + width]
+    assert state.v[0][0].tolist() == wanted_first
+    assert state.v[1][0].tolist() == wanted_second
+
+
+@pytest.mark.parametrize("bits,rows", [(16, 4), (8, 8), (4, 16)])
+def test_transposed_read(bits, rows):
+    """A tile of `rows` x 16 elements, read row by row: lane c of 16 gets column c. Lanes off keep theirs."""
+    state = make_state(fnuz=False)
+    tile = np.random.default_rng(8).integers(0, 1 << bits, (4, rows, 16))  # one for each 16 lanes
+    flat = tile.ravel()
+    data = flat[::2] | flat[1::2] << 4 if bits == 4 else flat
+    raw = data.astype("u1" if bits == 4 else f"u{bits // 8}").view("u1")
+    state.lds[0, : raw.size] = raw
+    state.v[4], state.v[0:2] = lanes([8 * lane for lane in range(64)], "u4"), 7
+    on = ALL & ~(1 << 5)
+    set_exec(state, ALL)
+    execute(state, f"ds_read_b64_tr_b{bits} v[2:3], v4")
+    set_exec(state, on)
+    execute(state, f"ds_read_b64_tr_b{bits} v[0:1], v4 offset:0")
+    for lane in range(64):
+        value = sum(int(x) << bits * k for k, x in enumerate(tile[lane // 16, :, lane % 16]))
+        assert int(state.v[2, 0, lane]) | int(state.v[3, 0, lane]) << 32 == value
+    assert (state.v[0:2, 0, 5] == 7).all()
+
+
+@triton.jit
+def packed_rows_kernel(a_ptr, b_ptr, scale_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """tl.dot_scaled of FP4 whose pairs lie along the rows of A and the columns of B, not along K."""
+    rows, columns, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + k[None, :] * (M // 2) + tl.arange(0, M // 2)[:, None])
+    b = tl.load(b_ptr + k[:, None] * (N // 2) + tl.arange(0, N // 2)[None, :])
+    ones = tl.load(scale_ptr + rows[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :])
+    out = tl.dot_scaled(a, ones, "e2m1", b, ones, "e2m1", lhs_k_pack=False, rhs_k_pack=False)
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], out)
+
+
+def test_fp4_packed_along_rows():
+    """Triton transposes in LDS by ds_read_b64_tr_b4: only its true pattern gives this product."""
+    codes = torch.randint(
+        0, 16, (2, 128, 64), generator=torch.Generator().manual_seed(1)
+    )  # [k, row or column]
+    a, b = (x[:, ::2] | x[:, 1::2] << 4 for x in codes)
+    scales, out = torch.full((64, 4), 127, dtype=torch.uint8), torch.zeros(64, 64)
+    packed_rows_kernel[(1,)](a.byte(), b.byte(), scales, out, 64, 64, 128)
+    assert "ds_read_b64_tr_b4" in labkit.last_launch().compiled.stages["amdgcn"]
+    left, right = (FP4[x & 7] * (1 - 2 * (x >> 3)) for x in codes)
+    assert torch.equal(out, left.T @ right)
 
 
 @pytest.mark.parametrize("width,size", [("dword", 4), ("dwordx4", 16)])

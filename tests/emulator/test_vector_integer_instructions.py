@@ -167,6 +167,16 @@ def test_16_bit_results_zero_the_upper_half(name):
     check(f"{name} v0, v2, v4", lambda *v: HALVES[name](*v) & 0xFFFF, *pairs(EDGES16, EDGES16, "u2", "u2"))
 
 
+@pytest.mark.parametrize("kind", "ui")
+@pytest.mark.parametrize("name,upper", [("mad_legacy", 0), ("mad", 0xABCD0000)])
+def test_16_bit_multiply_and_add(name, upper, kind):
+    """The legacy form zeroes the upper half, as GFX8 did; the other keeps it."""
+    a, b, c = np.array(list(itertools.product(EDGES16, repeat=3)), "u2").T.copy()
+    got = run_lanes(f"v_{name}_{kind}16 v0, v2, v4, v6", a, b, c, old=np.uint32([0xABCD0000]))
+    rows = zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
+    assert got.tolist() == [(x * y + z) % 2**16 | upper for x, y, z in rows]
+
+
 @pytest.mark.parametrize("name", THREE_HALVES)
 def test_three_way_16_bit_results_keep_the_upper_half(name):
     sources = np.array(list(itertools.product(EDGES16, repeat=3)), "u2").T
