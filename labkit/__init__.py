@@ -15,6 +15,7 @@ _PUBLIC = {
     "start": "labkit.runtime",
     "last_launch": "labkit.emulator.launch",
     "record": "labkit.emulator.launch",
+    "record_lines": "labkit.emulator.lines",
     "trace": "labkit.emulator.trace",
     "compile": "labkit.compiler",
 }

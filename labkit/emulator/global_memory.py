@@ -24,6 +24,8 @@ Step = Callable[[], None]
 Recorder = Callable[[np.ndarray, int, np.ndarray], None]
 # Called with (the memory, None for LDS; addresses; bytes a lane; lanes that access), [W, 64] or [W, 1].
 Witness = Callable[[Memory | None, np.ndarray, int, np.ndarray], None]
+# Called with (instruction, addresses, bytes a lane, lanes that access), [W, 64].
+LineKeeper = Callable[[Instruction, np.ndarray, int, np.ndarray], None]
 
 # Called with (lanes [W, 64] or [W, 1], their addresses, the bytes that each must be a multiple of).
 Misaligned = Callable[[np.ndarray, np.ndarray, int, Instruction], None]
@@ -44,6 +46,7 @@ class Context:
     discover: asked first whether the access may go on with more memory than before; it adds that, or says no.
     counting: whether the recorder is told of accesses.
     witness: shown every access that is carried out, for a trace.
+    keep_lines: shown every vector access, to record its cache lines.
     """
 
     memory: Memory
@@ -52,6 +55,7 @@ class Context:
     misaligned: Misaligned = lambda lanes, addresses, size, instruction: None
     counting: bool = True
     witness: Witness | None = None
+    keep_lines: LineKeeper | None = None
 
 
 def _addresses(state: State, instruction: Instruction, operands: list) -> Callable[[], tuple]:
@@ -193,6 +197,8 @@ class _Access:
         addresses = np.broadcast_to(addresses, lanes.shape)
         if self.context.witness is not None:
             self.context.witness(self.context.memory, addresses, size, lanes)
+        if self.context.keep_lines is not None:
+            self.context.keep_lines(self.instruction, addresses, size, lanes)
         if self.context.counting:
             memory, kind = self.context.memory, self.instruction.kind
             memory.touch(addresses, size, lanes, kind != "VMEM store", kind != "VMEM load")

@@ -17,6 +17,7 @@ from labkit.emulator.arguments import TensorArgument
 from labkit.emulator.counters import Counters
 from labkit.emulator.faults import Faults, Finding
 from labkit.emulator.launch_memory import LaunchMemory
+from labkit.emulator.lines import hand_over, line_recorder
 from labkit.emulator.machine import Batch, Machine, Observer
 from labkit.emulator.program import Program
 from labkit.errors import LabkitError, LaunchError
@@ -151,14 +152,17 @@ def execute(call: Call, counters: Counters, faults: Faults) -> None:
     memory = call.memory(checked=faults.mode != "off")
     total = call.grid[0] * call.grid[1] * call.grid[2]
     at_once = max(1, WAVES_AT_ONCE // call.num_warps)
+    recorder = line_recorder()
     with _lock:
         try:
             for start in range(0, total, at_once):
                 linear = np.arange(start, min(start + at_once, total))
-                batch = Batch(workgroup_ids(linear, call.grid), call.kernarg)
+                lines = recorder if recorder is not None and recorder.begin_batch(linear) else None
+                batch = Batch(workgroup_ids(linear, call.grid), call.kernarg, lines)
                 call.machine(len(linear)).run(batch, memory, counters, faults)
         finally:
             counters.add_tensors(memory.tensors)
+            hand_over(recorder, call.program.name, call.grid)
 
 
 def execute_one(call: Call, workgroup: tuple[int, int, int], faults: Faults, observer: Observer) -> None:

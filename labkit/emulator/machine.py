@@ -24,6 +24,7 @@ from labkit.emulator.faults import Faults, Watcher
 from labkit.emulator.global_memory import Context, Witness
 from labkit.emulator.launch_memory import LaunchMemory
 from labkit.emulator.lds_memory import lds_of
+from labkit.emulator.lines import KINDS, LineRecorder
 from labkit.emulator.memory import Memory, OutOfRange, first_active
 from labkit.emulator.native.fast import Fast
 from labkit.emulator.native.operations import Stop
@@ -57,6 +58,7 @@ class Batch:
 
     workgroups: np.ndarray
     kernarg: np.ndarray  # uint8, the kernel's arguments as the ABI lays them out
+    lines: LineRecorder | None = None  # takes the cache lines of its accesses
 
 
 @contextmanager
@@ -153,6 +155,13 @@ class Machine:
         total = self.counters.lds_traffic[self._number[instruction.line.number]]
         count_banks(total, addresses, size, lanes, write)
 
+    def _keep_lines(
+        self, instruction: Instruction, addresses: np.ndarray, size: int, lanes: np.ndarray
+    ) -> None:
+        kind = KINDS.index(instruction.kind.removeprefix("VMEM "))
+        number, memory = self._number[instruction.line.number], self.context.memory
+        self.batch.lines.add(number, kind, memory, addresses, size, lanes)
+
     def _discover(self, error: OutOfRange, instruction: Instruction) -> bool:
         memory = self.context.memory
         if memory.origin(instruction).anything:
@@ -186,7 +195,8 @@ class Machine:
         self._lds.begin(checked=faults.mode != "off")
         self._lds.record = self._record_lds if counters.enabled else None
         self.context.counting = counters.enabled
-        self._fast.begin(memory, counters)
+        self.context.keep_lines = self._keep_lines if batch.lines is not None else None
+        self._fast.begin(memory, counters, batch.lines)
         fast = _fast.get() and observer is None
         self._plan = self._fast_plan if fast else self._make_plan(fast=False, observer=observer)
         self._fast.use(self._plan)

@@ -8,6 +8,7 @@ import numpy as np
 
 from labkit.emulator.counters import Counters
 from labkit.emulator.lds_memory import lds_of
+from labkit.emulator.lines import LineRecorder
 from labkit.emulator.memory import Memory
 from labkit.emulator.native.interpreter import run
 from labkit.emulator.native.operations import CHIP
@@ -45,9 +46,10 @@ class Fast:
         for name, array in arrays.items():
             self.chip[name] = array.ctypes.data
 
-    def begin(self, memory: Memory, counters: Counters) -> None:
-        """A launch begins: its memory, and where it counts."""
-        self._memory, self._program = memory, counters.program
+    def begin(self, memory: Memory, counters: Counters, lines: LineRecorder | None = None) -> None:
+        """A batch begins: its memory, where it counts, and what keeps its cache lines."""
+        self._memory, self._program, self._lines = memory, counters.program, lines
+        self.chip["recording"] = lines is not None
         lds = lds_of(self.state)
         self.chip["counting"], self.chip["checking"] = counters.enabled, lds.checked
         self.chip["lds_size"] = lds.size
@@ -67,6 +69,8 @@ class Fast:
             word_ends=np.array([a.end_for(4) for a in allocations]),
             touched=np.array([a.touched.ctypes.data if counting else 0 for a in allocations]),
         )
+        if self._lines is not None:
+            self._tell(line_bases=self._lines.first_lines(self._memory))
         limits = [self._memory.permitted(instruction) for instruction in self._program.instructions]
         self._tell(
             limits=np.array([limit for ranges in limits for limit in ranges], np.int64),
@@ -83,6 +87,9 @@ class Fast:
         # An access through a pointer from memory may have added an allocation, or one that left its view.
         if self._memory.changes != self._changes:
             self._tell_allocations()
+        if self._lines is not None:  # a NumPy step may have made its buffer larger
+            lines = self._lines
+            self._tell(lines=lines.buffer, lines_used=lines.used, workgroups=lines.workgroups)
         run(self._rows, self._sources, waves, at, stop, turn, self.chip)
         self.state.exec_changed()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from labkit.emulator.native import lds, memory
+from labkit.emulator.native import lds, memory, recording
 from labkit.emulator.native.bits import lane, load32, numbers, octets, words
 from labkit.emulator.native.floating import floating_operation
 from labkit.emulator.native.integer import ROW, integer_operation, shifted_sum
@@ -110,6 +110,8 @@ def wave_row(row, sources, on, wave, chip):
             t[i] = b[k] if is_on(on, k) else U(0)
         put(row, 0, on, wave, chip)
     elif op == Op.GLOBAL_LOAD or op == Op.GLOBAL_STORE:
+        if chip.recording:
+            return recording.access(row, op == Op.GLOBAL_STORE, on, a, b, wave, chip)
         return memory.access(row, op == Op.GLOBAL_STORE, on, a, b, wave, chip)
     else:
         return lds.access(row, op == Op.LDS_WRITE, on, a, wave, chip)

@@ -198,6 +198,11 @@ CHIP = np.dtype([(name, "i8") for name in (
     "scc",  # uint8 [waves]
     "saturate",  # uint8 [waves], MODE.FP16_OVFL
     "counting",
+    "recording",  # whether the lines of accesses are kept, as lines.LineRecorder tells:
+    "lines",  # int64 [.., 2], the records
+    "lines_used",  # int64 [2], how many there are, and for how many there is room
+    "line_bases",  # int64, of each allocation: the number of its first line
+    "workgroups",  # int64, of each workgroup here: its number in the grid
     "allocations",  # how many there are
     "bases",  # int64, of each allocation: its first address,
     "ends",  # the one after its last byte,
