@@ -60,15 +60,23 @@ def doctor() -> None:
 
 @app.command()
 def bench(
-    what: Annotated[str, typer.Argument(help="emulator: beside Triton's interpreter, in ratios.")],
+    what: Annotated[
+        str,
+        typer.Argument(help="emulator: beside Triton's interpreter, in ratios; model: the model of caches."),
+    ],
 ) -> None:
     """Measure how fast labkit itself is on this machine."""
-    if what != "emulator":
-        typer.echo(f"labkit: there is no benchmark {what!r}; choose emulator", err=True)
-        raise typer.Exit(2)
-    from labkit.bench.emulator import bench_emulator
+    if what == "emulator":
+        from labkit.bench.emulator import bench_emulator
 
-    bench_emulator()
+        bench_emulator()
+    elif what == "model":
+        from labkit.bench.model import bench_model
+
+        bench_model()
+    else:
+        typer.echo(f"labkit: there is no benchmark {what!r}; choose emulator or model", err=True)
+        raise typer.Exit(2)
 
 
 @app.command("exec", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -18,9 +18,8 @@ class Total(IntEnum):
     ACCESSES = 0
     HITS = 1
     FETCHES = 2  # lines that L2 asked the Infinity Cache for
-    WRITE_BACKS = 3  # dirty lines that L2 gave to it
+    WRITE_BACKS = 3  # dirty lines that L2 gave up
     INFINITY_HITS = 4  # of the fetches
-    HBM_WRITES = 5
 
 
 @njit(cache=True)
@@ -61,14 +60,6 @@ def touch(cache, line, dirty):
 
 
 @njit(cache=True)
-def to_memory(infinity, line, dirty, total):
-    """L2 reads a line from the Infinity Cache (dirty 0) or writes it there (1). Returns whether it was there."""
-    there, victim = touch(infinity, line, dirty)
-    total[Total.HBM_WRITES] += victim >= 0 and victim & 1
-    return there
-
-
-@njit(cache=True)
 def access(l2, infinity, record, total):
     """One access of an XCD: 0 load, 1 store, 2 atomic. Returns whether it hit L2."""
     line, kind = record >> 2, record & 3
@@ -77,23 +68,12 @@ def access(l2, infinity, record, total):
     if hit:
         total[Total.HITS] += 1
         return True
-    if victim >= 0 and victim & 1:
-        total[Total.WRITE_BACKS] += 1
-        to_memory(infinity, victim >> 1, 1, total)
+    total[Total.WRITE_BACKS] += victim >= 0 and victim & 1
     if kind != 1:
         total[Total.FETCHES] += 1
-        total[Total.INFINITY_HITS] += to_memory(infinity, line, 0, total)
+        there, _ = touch(infinity, line, 0)
+        total[Total.INFINITY_HITS] += there
     return False
-
-
-@njit(cache=True)
-def drain(l2, infinity, total):
-    """The launch is over: L2 writes its dirty lines back."""
-    for number in range(l2.shape[0]):
-        for value in l2[number]:
-            if value >= 0 and value & 1:
-                total[Total.WRITE_BACKS] += 1
-                to_memory(infinity, value >> 1, 1, total)
 
 
 @njit(cache=True)
@@ -101,7 +81,8 @@ def play(begin, records, waves, order, resident, l2, infinity, totals, hits):
     """Run all workgroups through the caches.
 
     order: int64, the workgroup that each dispatch number runs; resident: how many an XCD holds at a time.
-    l2: one cache an XCD. Fills totals, int64 [XCDs, Total], and hits, int64 by dispatch number.
+    l2: one cache an XCD. Adds to totals, int64 [XCDs, Total], and to hits, int64 by dispatch
+    number.
     Waves that are resident take turns, a line each; as a workgroup ends its XCD's next one takes its place.
     """
     xcds = l2.shape[0]
@@ -134,5 +115,3 @@ def play(begin, records, waves, order, resident, l2, infinity, totals, hits):
                 live[kept] = slot
                 kept += 1
         live = live[:kept]
-    for xcd in range(xcds):
-        drain(l2[xcd], infinity, totals[xcd])

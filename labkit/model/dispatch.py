@@ -58,7 +58,7 @@ def grouped_order(rows: int, columns: int, group: int) -> Order:
 def xcd_order(workgroups: int, inner: Order = row_order, xcds: int = 8) -> Order:
     """Give each XCD neighbours: the tiles of `inner` are cut in `xcds` runs, one for each XCD.
 
-    Where the XCDs do not divide the workgroups, the first runs are one tile longer, as are those XCDs' shares.
+    Where the XCDs do not divide the workgroups, the first runs are one tile longer.
     """
     whole("workgroups", workgroups, 1)
     whole("xcds", xcds, 1)

@@ -1,9 +1,11 @@
 """The L2 caches of the XCDs, the Infinity Cache and HBM, driven by the lines that a launch touched.
 
-Modelled, not measured. Sizes, ways and write-back with write-allocation are the CDNA 3 white paper's. The rest
-is our reading: replacement is least recently used; the set is the line's number folded by XOR, since AMD
-publishes no index; resident waves take turns, a line each; a store takes a line without reading it first.
-There is no vector L1 here, for no source gives its ways, so what it would catch counts as an L2 access.
+Modelled, not measured. From the CDNA 3 white paper: sizes and ways; L2 writes back and allocates on a write;
+the Infinity Cache lies on the memory side and holds nothing dirty, so what L2 writes back goes on to HBM. The
+rest is our reading: replacement is least recently used; the set is the line's number folded by XOR, since AMD
+publishes no index; resident waves take turns, a line each; a store takes a line without reading it first; a
+line written back does not enter the Infinity Cache, whose lines are as long as L2's. There is no vector L1
+here, for no source gives its ways, so what it would catch counts as an L2 access.
 """
 
 from __future__ import annotations
@@ -29,15 +31,14 @@ if TYPE_CHECKING:
 class CacheTraffic:
     """What the caches did. totals: int64 [XCDs, caches.Total]; touched: different lines of each XCD.
 
-    different_lines: over the whole chip; left_dirty: lines in the Infinity Cache that HBM has yet to get.
-    workgroups, recorded: of the grid, and of those simulated. by_workgroup: a row a workgroup in dispatch
-    order: workgroup, xcd, compute_unit, accesses, hits, hit_percent.
+    different_lines: over the whole chip. workgroups, recorded: of the grid, and of those simulated.
+    by_workgroup: a row a workgroup in dispatch order: workgroup, xcd, compute_unit, accesses, hits,
+    hit_percent.
     """
 
     totals: np.ndarray
     touched: np.ndarray
     different_lines: int
-    left_dirty: int
     workgroups: int
     recorded: int
     by_workgroup: pd.DataFrame
@@ -54,8 +55,8 @@ class CacheTraffic:
 
     @property
     def infinity_bytes(self) -> int:
-        """Bytes between the L2 caches and the Infinity Cache, both ways."""
-        return LINE_BYTES * int(self.totals[:, [Total.FETCHES, Total.WRITE_BACKS]].sum())
+        """Bytes that the L2 caches read from the Infinity Cache or, through it, from HBM."""
+        return LINE_BYTES * int(self.totals[:, Total.FETCHES].sum())
 
     @property
     def hbm_read_bytes(self) -> int:
@@ -65,8 +66,8 @@ class CacheTraffic:
 
     @property
     def hbm_write_bytes(self) -> int:
-        """Bytes written to HBM, with those that the launch leaves dirty in the Infinity Cache."""
-        return LINE_BYTES * (int(self.totals[:, Total.HBM_WRITES].sum()) + self.left_dirty)
+        """Bytes written to HBM, with those that L2 writes back as the launch ends."""
+        return LINE_BYTES * int(self.totals[:, Total.WRITE_BACKS].sum())
 
     @property
     def duplication(self) -> float:
@@ -96,7 +97,7 @@ class CacheTraffic:
             ("L2 hits", round(100 * self.l2_hit_rate, 2), "% of line accesses"),
             ("L2 copies of a line", round(self.duplication, 3), "XCDs, on average"),
             ("Infinity Cache hits", round(100 * self.infinity_hit_rate, 2), "% of lines fetched"),
-            ("L2 and Infinity Cache", self.infinity_bytes, "bytes"),
+            ("fetched by L2", self.infinity_bytes, "bytes"),
             ("HBM read", self.hbm_read_bytes, "bytes"),
             ("HBM written", self.hbm_write_bytes, "bytes"),
         ]
@@ -128,8 +129,8 @@ def simulate(
     table = places(count, chip_name).assign(workgroup=dealt)
     accesses = np.diff(begin[::waves])[dealt]
     table = table.assign(accesses=accesses, hits=hits, hit_percent=100 * hits / np.maximum(accesses, 1))
-    left = int(((infinity >= 0) & (infinity & 1 == 1)).sum())
-    return CacheTraffic(totals, touched, different, left, lines.workgroups, count, table)
+    _write_back(caches, totals)
+    return CacheTraffic(totals, touched, different, lines.workgroups, count, table)
 
 
 def _empty(mebibytes: float, ways: float, number: int = 1) -> np.ndarray:
@@ -138,11 +139,17 @@ def _empty(mebibytes: float, ways: float, number: int = 1) -> np.ndarray:
     return np.full((number, sets, int(ways)), -1, np.int64)
 
 
+def _write_back(caches: np.ndarray, totals: np.ndarray) -> None:
+    """The launch is over: L2 gives up its dirty lines."""
+    totals[:, Total.WRITE_BACKS] += ((caches >= 0) & (caches & 1 == 1)).sum(axis=(1, 2))
+
+
 def _permutation(order: Order, count: int) -> np.ndarray:
     dealt = np.asarray(order(np.arange(count)), np.int64)
     if dealt.shape != (count,) or not np.array_equal(np.sort(dealt), np.arange(count)):
         raise LabkitError(
-            f"order does not deal each of the {count} workgroups once: make it a permutation of 0 to {count - 1}"
+            f"order does not deal each of the {count} workgroups once: "
+            f"make it a permutation of 0 to {count - 1}"
         )
     return dealt
 
