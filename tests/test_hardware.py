@@ -32,6 +32,34 @@ def test_cache_and_register_figures_add_up():
     assert MI300X["architectural_vgprs"] + MI300X["accumulation_vgprs"] == MI300X["vgprs_per_lane_slot"]
 
 
+def test_other_chips_add_up():
+    for name in ("MI325X", "MI350X", "MI355X"):
+        assert chip(name)["compute_units"] == chip(name)["xcds"] * chip(name)["compute_units_per_xcd"]
+    mi250x, mi355x = chip("MI250X"), chip("MI355X")
+    assert mi250x["compute_units"] == mi250x["gcds"] * mi250x["compute_units_per_gcd"] == 220
+    # 1024 operations a clock a CU (four matrix cores of 256), at 1700 MHz.
+    assert mi250x["fp16_peak"] == pytest.approx(220 * 1024 * 1.7e9 / 1e12, abs=0.05)
+    # AMD speaks of five petaflops.
+    eight_bit = mi355x["compute_units"] * mi355x["fp8_flop_per_clock"] * mi355x["engine_clock"] * 1e6
+    assert eight_bit == pytest.approx(5e15, rel=0.01)
+    for name in ("H100", "H200"):
+        # Each halving of the bits doubles a tensor core's rate.
+        assert chip(name)["fp8_peak"] == pytest.approx(2 * chip(name)["fp16_peak"], abs=0.2)
+        assert chip(name)["fp16_peak"] == pytest.approx(2 * chip(name)["tf32_peak"], abs=0.2)
+    assert chip("MI325X")["l2_ways"] == 16 and chip("MI325X")["hbm_bandwidth"] == 6.0
+    assert "fp8_peak" not in mi250x.figures and mi250x.fp8 == ""
+
+
+def test_more_figures_add_up():
+    clock = MI300X["engine_clock"] * 1e6
+    l2 = MI300X["xcds"] * MI300X["l2_channels"] * MI300X["l2_read_bytes_per_clock"] * clock
+    assert l2 / 1e12 == pytest.approx(MI300X["l2_bandwidth"], abs=0.05)
+    # 800 scalar registers a SIMD of four.
+    assert MI300X["sgpr_file"] * 1024 == MI300X["simds_per_compute_unit"] * 800 * 4
+    assert MI300X["lds_banks"] * MI300X["lds_bank_width"] == 128
+    assert MI300X["infinity_cache_channels"] * 2 == MI300X["infinity_cache_capacity"]  # 2 MB a channel
+
+
 def test_resident_work():
     assert MI300X["waves_per_simd"] * MI300X["simds_per_compute_unit"] == MI300X["waves_per_compute_unit"]
     assert MI300X["waves_per_compute_unit"] * MI300X["wave_lanes"] == MI300X["work_items_per_compute_unit"]
