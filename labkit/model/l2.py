@@ -70,6 +70,11 @@ class CacheTraffic:
         return LINE_BYTES * int(self.totals[:, Total.WRITE_BACKS].sum())
 
     @property
+    def line_bytes(self) -> int:
+        """Bytes of each XCD's different lines: what must leave its L2 at least once, or come to it."""
+        return LINE_BYTES * int(self.touched.sum())
+
+    @property
     def duplication(self) -> float:
         """On how many XCDs' L2 a touched line came to lie, on average: 1 to 8."""
         return _share(self.touched.sum(), self.different_lines)
