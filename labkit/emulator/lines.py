@@ -171,6 +171,7 @@ _open: ContextVar[tuple[list[Lines], int] | None] = ContextVar("open", default=N
 def record_lines(most: int = MOST_RECORDS) -> Iterator[list[Lines]]:
     """Collect the cache lines of every launch made inside the block, one Lines a launch.
 
+    A launch on a real GPU leaves none. Where blocks are nested, the inner one has the launches.
     most: once a launch has so many records, its further workgroups are not recorded, which the Lines says.
     Raises LabkitError where `most` is not a positive number.
     """

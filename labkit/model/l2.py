@@ -106,7 +106,8 @@ class CacheTraffic:
             ("HBM read", self.hbm_read_bytes, "bytes"),
             ("HBM written", self.hbm_write_bytes, "bytes"),
         ]
-        return pd.DataFrame(rows, columns=["quantity", "value (modelled)", "unit"])
+        # Object values keep counts integers beside percentages.
+        return pd.DataFrame(rows, columns=["quantity", "value (modelled)", "unit"], dtype=object)
 
 
 def simulate(
