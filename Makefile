@@ -3,6 +3,8 @@ VENV ?= .venv
 PYTHON ?=
 CHECK ?=
 FORCE ?=
+# Both ends of the range of Triton that labkit supports.
+TRITON ?= 3.6.0 3.9.0
 
 READY := $(VENV)/.labkit-ready
 BIN := $(VENV)/bin/python
@@ -11,7 +13,7 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 LINTED := labkit tests tools lessons
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lab notebooks lint format doctor clean
+.PHONY: help setup run test releases lab notebooks lint format doctor clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -26,6 +28,9 @@ run: $(READY) ## execute every notebook into build/run/ and report
 
 test: $(READY) ## run the tests
 	$(BIN) -m pytest
+
+releases: $(READY) ## run the emulator's tests on the oldest and the newest Triton; TRITON=3.8.0: on that one
+	set -e; for release in $(TRITON); do tools/test_triton.sh $(VENV) $$release; done
 
 lab: $(READY) ## open JupyterLab on notebooks/
 	$(BIN) -m jupyterlab --notebook-dir=notebooks $(AS_ROOT)

@@ -45,6 +45,11 @@ def test_code_and_pyproject_state_the_same_ranges():
     assert expected in PROJECT["optional-dependencies"]["torch"]
 
 
+def test_both_ends_of_the_range_of_triton_are_tested():
+    tested = re.search(r"^TRITON \?= (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+    assert [tuple(map(int, release.split(".")[:2])) for release in tested] == [TRITON_OLDEST, TRITON_NEWEST]
+
+
 def test_import_is_cheap_and_pulls_in_nothing_heavy():
     code = "import sys, time; t = time.perf_counter(); import labkit; t = time.perf_counter() - t; "
     code += "print(t, *({'torch', 'triton', 'pandas', 'matplotlib', 'numpy'} & set(sys.modules)))"
@@ -65,7 +70,7 @@ def test_make_help_names_each_target():
     assert [name for name in declared if f"make {name} " not in shown] == []
 
 
-@pytest.mark.parametrize("script", ["tools/setup.sh", ".ci/run"])
+@pytest.mark.parametrize("script", ["tools/setup.sh", "tools/test_triton.sh", ".ci/run"])
 def test_scripts_parse_and_are_executable(script):
     path = ROOT / script
     shell = path.read_text().splitlines()[0].split("/")[-1].split()[-1]

@@ -80,9 +80,9 @@ def order_kernel(x_ptr, sorted_ptr, best_ptr, flipped_ptr, N: tl.constexpr, K: t
     tl.store(flipped_ptr + at, tl.flip(x, 0))
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int32], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.int32], ids=str)
 def test_order(dtype):
-    n, k = 256, 8
+    n, k = 128, 8
     x = torch.randint(-50, 50, (n,), generator=torch.Generator().manual_seed(7)).to(dtype)
     ordered, best, flipped = torch.zeros_like(x), torch.zeros(k, dtype=dtype), torch.zeros_like(x)
     order_kernel[(1,)](x, ordered, best, flipped, n, k)
