@@ -108,12 +108,12 @@ class Watcher:
         address = first_active(error.addresses, error.lanes)
         memory = self.machine.context.memory
         tensor, where = _nearest(memory.of(instruction), address)
+        if error.before_base is not None:
+            before = first_active(error.before_base, error.lanes)
+            where = f"{before:,} bytes before the pointer to `{tensor}` that it starts from"
         stranger = memory.find(address)
         if stranger is not None and stranger.name not in tensor.split("/"):
             where = f"in the memory of `{stranger.name}`, {where}"
-        if error.before_base is not None:
-            before = first_active(error.before_base, error.lanes)
-            where = f"{before:,} bytes before the pointer that it starts from"
         what = f"touches address {address:#x}, {where}. {_who(error.lanes, self.machine)}"
         what += "Check the mask and the offsets of that line."
         self._add("global access outside", what, error.lanes, address, instruction, tensor)
