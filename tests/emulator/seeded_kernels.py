@@ -323,3 +323,72 @@ def seeded_number_as_pointer(address, out_ptr, n, BUG: tl.constexpr, BLOCK: tl.c
     at = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + at, mask=at < (BLOCK if BUG else n), other=0.0)
     tl.store(out_ptr + at, x)
+
+
+@triton.jit
+def seeded_inner_loop(x_ptr, out_ptr, n, BUG: tl.constexpr):
+    """The outer loop's counter is the inner one's, which begins anew each time."""
+    rows, total = 0, 0.0
+    while rows < n:
+        at = 0
+        while at < 12:
+            total += tl.load(x_ptr + at)
+            at += 1
+        rows = at // 12 if BUG else rows + 1
+    tl.store(out_ptr, total)
+
+
+@triton.jit
+def seeded_divergent(x_ptr, out_ptr, BUG: tl.constexpr, BLOCK: tl.constexpr):
+    """Collatz's numbers, of which each element of x comes to 1; 0 does not."""
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    if BUG:
+        x = tl.where(at == 37, 0, x)
+    turns = tl.zeros([BLOCK], tl.int32)
+    while tl.max((x != 1).to(tl.int32)) > 0:
+        turns += (x != 1).to(tl.int32)
+        x = tl.where(x == 1, 1, tl.where(x % 2 == 0, x // 2, 3 * x + 1))
+    tl.store(out_ptr + at, turns)
+
+
+@triton.jit
+def long_loop(x_ptr, out_ptr, n):
+    """Honest, though its work is the same in every turn."""
+    total = 0.0
+    for at in range(n):
+        total += tl.load(x_ptr + at % 4)
+    tl.store(out_ptr, total)
+
+
+@triton.jit
+def slow_handshake(flag_ptr, out_ptr, n):
+    """Program 0 waits while program 1 counts for long."""
+    if tl.program_id(0) == 0:
+        while tl.atomic_add(flag_ptr, 0) == 0:
+            pass
+        tl.store(out_ptr, tl.load(flag_ptr))
+    else:
+        value = 1
+        for turn in range(n):
+            value = (value * 5 + turn) & 0xFFFF
+        tl.atomic_xchg(flag_ptr, value | 1)
+
+
+@triton.jit
+def tickets(counter_ptr, out_ptr, n):
+    """Each turn is decided by a number from memory, and changes it."""
+    taken = 0
+    while tl.atomic_add(counter_ptr, 1) < n:
+        taken += 1
+    tl.atomic_add(out_ptr, taken)
+
+
+@triton.jit
+def many_barriers(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """Two barriers and more in each turn."""
+    at = tl.arange(0, BLOCK)
+    total = 0.0
+    for turn in range(n):
+        total += tl.sum(tl.load(x_ptr + at)) - turn
+    tl.store(out_ptr, total)

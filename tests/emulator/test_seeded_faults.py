@@ -4,6 +4,7 @@
 """
 
 import inspect
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 import labkit
+from labkit.emulator.machine import numpy_only
 from labkit.errors import MemoryFault
 from tests.emulator import seeded_kernels as seeded
 
@@ -186,6 +188,13 @@ SEEDS = [
     # Two bytes on: counted in halves.
     Seed("misaligned_atomic", (1,), counts, "tl.atomic_add", "x_ptr", 1, 0, 0, 0, MISALIGNED, size=2),
 ]  # fmt: skip
+
+
+@pytest.fixture(params=["fast", "numpy"], autouse=True)
+def path(request):
+    """The compiled path, in which a wave runs as far as it gets, and NumPy's, in which all go together."""
+    with numpy_only() if request.param == "numpy" else nullcontext():
+        yield request.param
 
 
 @pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: f"{seed.name}-{seed.arguments.__name__}")
