@@ -47,7 +47,6 @@ def test_two(another):
 ENDLESS = """
 import torch, triton
 import triton.language as tl
-from labkit.emulator.machine import limit_instructions
 
 @triton.jit
 def wait_kernel(flag_ptr, out_ptr):
@@ -57,8 +56,7 @@ def wait_kernel(flag_ptr, out_ptr):
 
 def test_endless():
     flag, out = torch.zeros(2, 1, dtype=torch.int32)
-    with limit_instructions(2000):  # the usual limit takes minutes to reach
-        wait_kernel[(1,)](flag, out)
+    wait_kernel[(1,)](flag, out)
 
 def test_next():
     out = torch.zeros(1, dtype=torch.int32)
@@ -99,7 +97,8 @@ def test_an_endless_kernel_fails_its_own_test(tmp_path):
     path.write_text(ENDLESS)
     result = run("pytest", "-q", "-p", "labkit.pytest_plugin", "--rootdir", tmp_path, path)
     assert "1 failed, 1 passed" in result.stdout, result.stdout
-    assert "test_wait.py:15: EndlessKernel: " in result.stdout and "near test_wait.py:" in result.stdout
+    assert "test_wait.py:13: EndlessKernel: " in result.stdout
+    assert "in the loop at test_wait.py:" in result.stdout
 
 
 def test_exec_writes_the_counters_of_each_launch():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labkit.emulator.launch_memory import nearest
 from labkit.emulator.lds_shadow import SEVERAL
 from labkit.emulator.memory import first_active
 from labkit.errors import LaunchError, MemoryFault
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from labkit.emulator.lds_memory import LdsOutOfRange
     from labkit.emulator.machine import Machine
-    from labkit.emulator.memory import Memory, OutOfRange
+    from labkit.emulator.memory import OutOfRange
     from labkit.emulator.program import Instruction
     from labkit.emulator.waits import Hazard
 
@@ -107,13 +108,13 @@ class Watcher:
         """Lanes that reach outside the tensors that their addresses start at."""
         address = first_active(error.addresses, error.lanes)
         memory = self.machine.context.memory
-        tensor, where = _nearest(memory.of(instruction), address)
+        tensor, where = nearest(memory.of(instruction), address)
+        if error.before_base is not None:
+            before = first_active(error.before_base, error.lanes)
+            where = f"{before:,} bytes before the pointer to `{tensor}` that it starts from"
         stranger = memory.find(address)
         if stranger is not None and stranger.name not in tensor.split("/"):
             where = f"in the memory of `{stranger.name}`, {where}"
-        if error.before_base is not None:
-            before = first_active(error.before_base, error.lanes)
-            where = f"{before:,} bytes before the pointer that it starts from"
         what = f"touches address {address:#x}, {where}. {_who(error.lanes, self.machine)}"
         what += "Check the mask and the offsets of that line."
         self._add("global access outside", what, error.lanes, address, instruction, tensor)
@@ -121,7 +122,7 @@ class Watcher:
     def beyond_view(self, lanes: np.ndarray, addresses: np.ndarray, instruction: Instruction) -> None:
         """Lanes that leave the view which an argument is, but not the storage that it is a view of."""
         address = first_active(addresses, lanes)
-        tensor, where = _nearest(self.machine.context.memory.of(instruction), address)
+        tensor, where = nearest(self.machine.context.memory.of(instruction), address)
         what = (
             f"touches address {address:#x}, {where}, which is a view: the address is still in its storage, "
             f"so the access is carried out and this is only a hint. {_who(lanes, self.machine)}"
@@ -137,7 +138,7 @@ class Watcher:
         address = first_active(addresses, lanes)
         tensor, memory = "", f"LDS byte {address}"
         if instruction.kind != "LDS":
-            tensor, _ = _nearest(self.machine.context.memory.of(instruction), address)
+            tensor, _ = nearest(self.machine.context.memory.of(instruction), address)
             memory = f"address {address:#x} (`{tensor}`)"
         does = "an atomic faults there"
         if instruction.kind == "SMEM":
@@ -240,21 +241,3 @@ def _who(lanes: np.ndarray, machine: Machine) -> str:
     total = int(np.count_nonzero(lanes))
     who = f"workgroup {ids}, wave {wave}" + (f", lane {lane}" if lanes.shape[1] > 1 else "")
     return f"First: {who}; {total} lane{'s' if total > 1 else ''} at once. "
-
-
-def _nearest(memory: Memory, address: int) -> tuple[str, str]:
-    """The allocation nearest to `address`, and where the address lies beside it."""
-    if not memory.allocations:
-        return "", "and the launch has no tensors"
-    inside = memory.find(address)
-    if inside is not None:
-        return inside.name, f"and reaches past the end of `{inside.name}` ({inside.bytes.size:,} bytes)"
-    before = [a for a in memory.allocations if a.end <= address]
-    after = [a for a in memory.allocations if a.base > address]
-    below = max(before, key=lambda a: a.end, default=None)
-    above = min(after, key=lambda a: a.base, default=None)
-    if below is not None and (above is None or address - below.end <= above.base - address):
-        past = f"{address - below.end:,} bytes past the end of"
-        return below.name, f"{past} `{below.name}` ({below.bytes.size:,} bytes)"
-    assert above is not None  # the address is in none, so one lies on either side of it
-    return above.name, f"{above.base - address:,} bytes before the start of `{above.name}`"

@@ -103,3 +103,21 @@ def _merged(ranges: Iterable[tuple[int, int, str]]) -> list[Allocation]:
         else:
             merged.append((start, end, name))
     return [Allocation.at(name, start, end - start) for start, end, name in merged]
+
+
+def nearest(memory: Memory, address: int) -> tuple[str, str]:
+    """The allocation nearest to `address`, and where the address lies beside it."""
+    if not memory.allocations:
+        return "", "and the launch has no tensors"
+    inside = memory.find(address)
+    if inside is not None:
+        return inside.name, f"and reaches past the end of `{inside.name}` ({inside.bytes.size:,} bytes)"
+    before = [a for a in memory.allocations if a.end <= address]
+    after = [a for a in memory.allocations if a.base > address]
+    below = max(before, key=lambda a: a.end, default=None)
+    above = min(after, key=lambda a: a.base, default=None)
+    if below is not None and (above is None or address - below.end <= above.base - address):
+        past = f"{address - below.end:,} bytes past the end of"
+        return below.name, f"{past} `{below.name}` ({below.bytes.size:,} bytes)"
+    assert above is not None  # the address is in none, so one lies on either side of it
+    return above.name, f"{above.base - address:,} bytes before the start of `{above.name}`"

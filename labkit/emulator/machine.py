@@ -20,6 +20,7 @@ import numpy as np
 from labkit.emulator.arguments import living_tensor
 from labkit.emulator.bind import Step, bind, registers_named
 from labkit.emulator.counters import Counters
+from labkit.emulator.endless import Standing, look_for_endless_loop
 from labkit.emulator.faults import Faults, Watcher
 from labkit.emulator.global_memory import Context, Witness
 from labkit.emulator.launch_memory import LaunchMemory
@@ -44,12 +45,16 @@ class Observer(Protocol):
     def __call__(self, moment: str, instruction: Instruction, state: State) -> None: ...
 
 
-# Instructions of one batch after which a launch counts as endless. Our own kernels need some ten thousand.
-_budget: ContextVar[int] = ContextVar("budget", default=20_000_000)
+# Instructions of one wave after which a launch counts as endless though nothing proves it, as where a counter
+# runs for ever. It is so large because it would end honest kernels, too; ours need some ten thousand.
+_budget: ContextVar[int] = ContextVar("budget", default=50_000_000)
 _fast: ContextVar[bool] = ContextVar("fast", default=True)
 # Every so many blocks the furthest waves go first, so that a wave which spins on memory lets others write it.
 _FAIRNESS = 256
 _TURN = 1 << 16  # rows that a wave executes before others have their turn
+# After so many rows of one wave, and again each time they have doubled, that wave is watched for some rows:
+# can it end at all? By then a launch has run for so long that watching adds little.
+_SUSPICIOUS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Batch:
 
 @contextmanager
 def limit_instructions(count: int) -> Iterator[None]:
-    """Inside the block, a launch counts as endless once a batch has executed so many instructions."""
+    """Inside the block, a launch counts as endless once a wave has executed so many instructions."""
     token = _budget.set(count)
     try:
         yield
@@ -198,40 +203,56 @@ class Machine:
         self.context.keep_lines = self._keep_lines if batch.lines is not None else None
         self._fast.begin(memory, counters, batch.lines)
         fast = _fast.get() and observer is None
-        self._plan = self._fast_plan if fast else self._make_plan(fast=False, observer=observer)
-        self._fast.use(self._plan)
-        at, stop = np.full(waves, self._plan.block_at[self.program.entry]), np.zeros(waves, np.int64)
-        executed, budget = 0, _budget.get()
+        self.plan = self._fast_plan if fast else self._make_plan(fast=False, observer=observer)
+        self._fast.use(self.plan)
+        start = np.full(waves, self.plan.block_at[self.program.entry])
+        self.standing = Standing(start, np.zeros(waves, np.int64), np.zeros(waves, np.int64))
+        spent = self.standing.spent
+        budget, suspicious = _budget.get(), _SUSPICIOUS
         turn = min(_TURN, budget)
         with np.errstate(all="ignore"):
             for number in itertools.count(1):
-                runnable = np.flatnonzero(stop == Stop.RUNNING)
-                self._fast.run(runnable, at, stop, turn)
-                self._release(stop)
-                left = stop == Stop.NUMPY
-                if left.any():
-                    self._execute_in_python(at, stop, left, number % _FAIRNESS == 0)
-                elif (stop == Stop.ENDED).all():
-                    return  # a barrier lets go as its last wave arrives, so nobody is left waiting
-                executed += turn if (stop == Stop.RUNNING).any() and not left.any() else 1
-                if executed > budget:
+                if self.take_turn(turn, last=number % _FAIRNESS == 0):
+                    return
+                if spent.max() > budget:
+                    where = self.where(int(self.standing.at[np.argmax(spent)]))
                     raise EndlessKernel(
                         f"kernel `{self.program.name}` ran {budget:,} instructions without ending. "
-                        f"Look for a loop that never stops near {self._where(int(at.max()))}."
+                        f"Look for a loop that never stops near {where}."
                     )
+                if spent.max() > suspicious:
+                    suspicious = 2 * int(spent.max())
+                    look_for_endless_loop(self, budget)
 
-    def _execute_in_python(self, at: np.ndarray, stop: np.ndarray, left: np.ndarray, last: bool) -> None:
-        """One row's NumPy step, for all waves that stand there: the first such row, or the last."""
+    def take_turn(self, turn: int, last: bool = False) -> bool:
+        """Let each wave execute up to `turn` rows; True once all have ended.
+
+        A row without a fast path is executed for all waves that stand there: the first such row, or the last.
+        """
+        at, stop, spent = self.standing.at, self.standing.stop, self.standing.spent
+        self._fast.run(np.flatnonzero(stop == Stop.RUNNING), at, stop, spent, turn)
+        self._release(stop)
+        left = stop == Stop.NUMPY
+        if not left.any():
+            # A barrier lets go as its last wave arrives, so nobody is left waiting.
+            return bool((stop == Stop.ENDED).all())
         places = at[left]
         row = int(places.max() if last else places.min())
         here = left & (at == row)
         self.state.set_group(None if here.all() else here[:, None])
-        self._plan.steps[row]()
+        self.plan.steps[row]()
         at[here], stop[here] = row + 1, Stop.RUNNING
+        spent[here] += 1
+        return False
 
-    def _where(self, row: int) -> str:
+    def run_alone(self, wave: int) -> None:
+        """Let one wave execute rows while the others stand still."""
+        waves = self.standing
+        self._fast.run(np.array([wave]), waves.at, waves.stop, waves.spent, _TURN)
+
+    def where(self, row: int) -> str:
         """The source line of a row, or of the nearest one before it that has one."""
-        before = self.program.instructions[: self._plan.numbers[row] + 1]
+        before = self.program.instructions[: self.plan.numbers[row] + 1]
         return next((i.where for i in reversed(before) if i.line.source_line), "its first line")
 
     def _release(self, stop: np.ndarray) -> None:

@@ -20,7 +20,7 @@ from labkit.emulator.operands import Name, Register
 from labkit.emulator.program import Instruction, Program
 
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
-_READS_ONLY = re.compile(r"ds_(read|b?permute|swizzle|nop)")
+READS_ONLY = re.compile(r"ds_(read|b?permute|swizzle|nop)")
 _LDS_WRITE = ("LDS write", 0)  # stands among the registers for the latest write to LDS
 # The largest value of each counter (6 and 4 bits). An operation waits to issue while its counter is full, so
 # one with as many younger ones behind it has come back; LLVM leaves such waits out.
@@ -89,7 +89,7 @@ def _follow(pending: _Pending, instruction: Instruction) -> list[Hazard]:
                 if flight.younger + 1 == _FULL.get(queue):
                     del pending[register]
         pending.update(dict.fromkeys(fills, _InFlight(queue, 0, instruction)))
-    if queue == "lds" and not _READS_ONLY.match(instruction.operation):
+    if queue == "lds" and not READS_ONLY.match(instruction.operation):
         pending[_LDS_WRITE] = _InFlight(queue, 0, instruction)
     return hazards
 

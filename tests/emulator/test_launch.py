@@ -18,6 +18,7 @@ from labkit.emulator.memory import Allocation
 from labkit.errors import EndlessKernel, LabkitError, LaunchError, MemoryFault, UnsupportedInstruction
 from tests.emulator import kernels
 from tests.emulator.harness import execute_text, straight
+from tests.emulator.seeded_kernels import seeded_never_true
 
 pytestmark = pytest.mark.usefixtures("mi300x")
 
@@ -321,7 +322,8 @@ def test_an_interrupt_ends_a_launch_and_the_next_one_is_right():
         timer = threading.Timer(0.5, _thread.interrupt_main)
         with pytest.raises(KeyboardInterrupt):
             timer.start()
-            kernels.endless_kernel[(1,)](torch.zeros(1, dtype=torch.int32))
+            # A counter that runs for ever: nothing proves that it never ends.
+            seeded_never_true[(1,)](torch.zeros(1, dtype=torch.int32), 7, BUG=True)
             timer.join()
     x, y, out = launch_add()
     assert torch.equal(out, x + y)

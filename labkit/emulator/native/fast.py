@@ -82,7 +82,7 @@ class Fast:
         self._rows, self._sources, lanes = plan.tables
         self._tell(dpp=lanes, memo=np.zeros((2 * len(plan.program.instructions), 3 + LANES), np.int64))
 
-    def run(self, waves: np.ndarray, at: np.ndarray, stop: np.ndarray, turn: int) -> None:
+    def run(self, waves: np.ndarray, at: np.ndarray, stop: np.ndarray, spent: np.ndarray, turn: int) -> None:
         """As interpreter.run."""
         # An access through a pointer from memory may have added an allocation, or one that left its view.
         if self._memory.changes != self._changes:
@@ -90,7 +90,7 @@ class Fast:
         if self._lines is not None:  # a NumPy step may have made its buffer larger
             lines = self._lines
             self._tell(lines=lines.buffer, lines_used=lines.used, workgroups=lines.workgroups)
-        run(self._rows, self._sources, waves, at, stop, turn, self.chip)
+        run(self._rows, self._sources, waves, at, stop, spent, turn, self.chip)
         self.state.exec_changed()
 
 

@@ -166,16 +166,16 @@ def begin_block(number, on, chip):
 
 @lane
 def run_wave(rows, sources, r, wave, turn, chip):
-    """Execute from row r on, `turn` rows at most. Returns (the row where the wave stands, why)."""
+    """Execute from row r on, `turn` rows at most. Returns (the row where the wave stands, why, rows done)."""
     on = pair(EXEC, wave, chip)
-    for _ in range(turn):
+    for done in range(turn):
         row = rows[r]
         op = row.op
         if op <= Op.LAST_VECTOR:
             vector_row(row, sources[r], on, wave, chip)
         elif op <= Op.LAST_WAVE:
             if not wave_row(row, sources[r], on, wave, chip):
-                return r, Stop.NUMPY
+                return r, Stop.NUMPY, done
         elif op <= Op.LAST_SCALAR:
             scalar_row(row, sources[r], wave, chip)
             on = pair(EXEC, wave, chip)
@@ -190,17 +190,17 @@ def run_wave(rows, sources, r, wave, turn, chip):
             on = pair(EXEC, wave, chip)
         elif op == Op.S_LOAD:
             if not load_scalars(row, sources[r], wave, chip):
-                return r, Stop.NUMPY
+                return r, Stop.NUMPY, done
         elif op == Op.S_SET_SATURATE:
             octets(chip.saturate)[L(wave)] = scalar_source(sources[r, 0], 32, wave, chip) & _ONE
         elif op == Op.BARRIER:
-            return r + 1, Stop.BARRIER
+            return r + 1, Stop.BARRIER, done + 1
         elif op == Op.END:
-            return r, Stop.ENDED
+            return r, Stop.ENDED, done + 1
         else:
-            return r, Stop.NUMPY
+            return r, Stop.NUMPY, done
         r += 1
-    return r, Stop.RUNNING
+    return r, Stop.RUNNING, turn
 
 
 def _compile(stamp: str):
@@ -208,16 +208,18 @@ def _compile(stamp: str):
 
     # Without Numba's reference counts: no array is made or kept here.
     @njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
-    def run(rows, sources, waves, at, stop, turn, chips):
+    def run(rows, sources, waves, at, stop, spent, turn, chips):
         """Let `waves`, one after the other, execute up to `turn` rows each. chips: one CHIP.
 
-        at, stop: int64 by wave, the row where each stands and why (Stop); both are updated.
+        at, stop, spent: int64 by wave, the row where each stands, why (Stop), and how many rows it has
+        executed; all three are updated.
         """
         stamp  # noqa: B018
         chip = chips[0]
         for number in range(waves.size):
             wave = waves[number]
-            at[wave], stop[wave] = run_wave(rows, sources, at[wave], wave, turn, chip)
+            at[wave], stop[wave], done = run_wave(rows, sources, at[wave], wave, turn, chip)
+            spent[wave] += done
 
     return run
 
@@ -229,7 +231,14 @@ def prepare() -> None:
     try:
         none = np.zeros(0, np.int64)
         run(
-            np.zeros(0, ROW_TYPE), np.zeros((0, MOST_SOURCES), SOURCE), none, none, none, 0, np.zeros(1, CHIP)
+            np.zeros(0, ROW_TYPE),
+            np.zeros((0, MOST_SOURCES), SOURCE),
+            none,
+            none,
+            none,
+            none,
+            0,
+            np.zeros(1, CHIP),
         )
     finally:
         note.cancel()
