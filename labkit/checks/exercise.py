@@ -100,7 +100,8 @@ class Exercise:
         """What is wrong with one launch, in the order of the steps, or None."""
         if deadline.expired and outcome.error is not None:
             late = f"no answer within {deadline.seconds:g} s: does a loop unroll too far, or never end?"
-            step, lines = Step.COMPILES, (*explain_error(outcome.error, kernel)[1:], ("what came", late))
+            step = Step.COMPILES if outcome.launch is None else Step.RUNS
+            lines = (("what came", late), *explain_error(outcome.error, kernel)[1:])
         elif outcome.launch is None:
             step, lines = Step.COMPILES, explain_error(outcome.error, kernel)
         elif outcome.borrowed():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from labkit.emulator.launch import Launch
 
 # A check should answer within seconds, also to a kernel that never ends; the exercises need far fewer.
-_INSTRUCTIONS = 30_000
+_INSTRUCTIONS = 200_000
 
 
 @dataclass(frozen=True)

@@ -197,13 +197,15 @@ class Machine:
             for number in itertools.count(1):
                 runnable = np.flatnonzero(stop == Stop.RUNNING)
                 self._fast.run(runnable, at, stop, turn)
+                spent = (stop == Stop.RUNNING).any()  # a wave has used up its turn
                 self._release(stop)
                 left = stop == Stop.NUMPY
                 if left.any():
                     self._execute_in_python(at, stop, left, number % _FAIRNESS == 0)
                 elif (stop == Stop.ENDED).all():
                     return  # a barrier lets go as its last wave arrives, so nobody is left waiting
-                executed += turn if (stop == Stop.RUNNING).any() and not left.any() else 1
+                # From one barrier to the next waves run the program once, more or less.
+                executed += 1 if left.any() else turn if spent else len(self.program.instructions)
                 if executed > budget:
                     raise EndlessKernel(
                         f"kernel `{self.program.name}` ran {budget:,} instructions without ending. "

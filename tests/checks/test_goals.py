@@ -72,9 +72,8 @@ def test_active_share():
 
 def test_bank_conflicts():
     assert goals.no_bank_conflicts().judge(copied(1024)) == ("0 cycles", True)
-    outcome = transposed()
-    cycles = int(outcome.launch.counters.lds["conflict_cycles"].sum())
-    assert goals.no_bank_conflicts().judge(outcome) == (f"{cycles:,} cycles", cycles == 0)
+    came, reached = goals.no_bank_conflicts().judge(transposed())
+    assert not reached, came
 
 
 def test_registers():

@@ -167,3 +167,9 @@ def unrolls_for_ever(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     for step in tl.static_range(1_000_000):
         total += step
     tl.store(out_ptr + tl.arange(0, BLOCK), total, mask=tl.arange(0, BLOCK) < n)
+
+
+@triton.jit
+def waits_for_ever(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    while tl.atomic_add(out_ptr, 0.0) < 1e9:
+        tl.debug_barrier()

@@ -84,6 +84,13 @@ def test_an_endless_kernel_comes_back():
     assert "EndlessKernel" in lines["what came"] and lines["your line"].startswith("line ")
 
 
+def test_a_wait_that_never_ends_comes_back():
+    feedback = hierarchy.masked_tail.check(tail.waits_for_ever)
+    assert feedback.step == Step.RUNS
+    what = dict(feedback.lines)["what came"]
+    assert "EndlessKernel" in what or "no answer within 4 s" in what
+
+
 def test_an_endless_compile_comes_back(monkeypatch):
     monkeypatch.setattr(exercise, "_SECONDS", 0.5)
     feedback = hierarchy.masked_tail.check(tail.unrolls_for_ever)
