@@ -74,8 +74,9 @@ def _compiled_line(located: Any, kernel: JITFunction | None) -> str:
     """The line at which Triton gave up. It counts from the `def` of the function that it compiled."""
     source, line = (located.src or "").split("\n"), located.node.lineno
     if kernel is not None and located.src == kernel.src:
-        first = next(i for i, text in enumerate(kernel.raw_src) if text.lstrip().startswith("def "))
-        if text := _line(kernel, kernel.starting_line_number + first + line - 1):
+        lines, start = inspect.getsourcelines(kernel.fn)
+        first = next(i for i, text in enumerate(lines) if text.lstrip().startswith("def "))
+        if text := _line(kernel, start + first + line - 1):
             return text
     return source[line - 1].strip() if line <= len(source) else "not known"
 

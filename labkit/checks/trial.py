@@ -122,7 +122,8 @@ def emulated_chip() -> Iterator[None]:
 
     with active_driver(None), knobs.runtime.scope():
         labkit.start("MI300X", faults="report", quiet=True)
-        knobs.runtime.launch_enter_hook = knobs.runtime.launch_exit_hook = None
+        for name in ("launch_enter_hook", "launch_exit_hook"):
+            setattr(knobs.runtime, name, type(getattr(knobs.runtime, name))())  # an empty chain
         yield
 
 

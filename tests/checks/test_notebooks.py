@@ -1,7 +1,9 @@
 """The generated notebooks: what solving may change, an unsolved run to its end, and nbgrader's own tools."""
 
 import importlib.util
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import nbformat
@@ -80,6 +82,9 @@ def course(tmp_path_factory):
     config.CourseDirectory.root = str(root)
     config.ClearSolutions.code_stub = {"python": stub()}
     api = NbGraderAPI(config=config)
+    # nbgrader starts alembic by its bare name, as in an activated environment.
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     generated = api.generate_assignment("lab")
     assert generated["success"], generated["log"]
     for student in ("unsolved", "solved"):
@@ -90,7 +95,8 @@ def course(tmp_path_factory):
     for cell, answer in answers:
         cell.source = answer.source
     nbformat.write(handed_in, path)
-    return api, root, name
+    yield api, root, name
+    monkeypatch.undo()
 
 
 def test_nbgrader_releases_what_the_learner_gets(course):
@@ -107,3 +113,29 @@ def test_nbgrader_grades_by_the_check(course, student, points):
     with api.gradebook as book:
         submission = book.find_submission_notebook(name, "lab", student)
         assert (submission.score, submission.max_score) == (points, 1)
+
+
+ANSWER = """
+import triton, triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    {line}
+""".strip()
+LINES = [
+    "tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))",  # a fault
+    "tl.store(out_ptr + offsets, nowhere)",  # no compile
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_panel_names_the_cell_and_the_line_in_it(line, tmp_path):
+    sources = ["from labkit import checks", ANSWER.format(line=line)]
+    sources.append("checks.hierarchy.masked_tail.check(kernel)")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    nbformat.write(notebook, tmp_path / "in.ipynb")
+    assert execute(tmp_path / "in.ipynb", tmp_path / "out.ipynb", cell_seconds=60, label="cells").passed
+    panel = text_of(nbformat.read(tmp_path / "out.ipynb", as_version=4).cells[-1])
+    assert f"your line: line 6: {line}\n" in panel
+    assert 'go back to: the cell below "Exercise: mask the tail", In[2]\n' in panel
