@@ -1,4 +1,4 @@
-"""The labkit command: `run` executes notebooks, `exec` a script, `bench` measures, `doctor` looks around."""
+"""The labkit command: `run` executes notebooks, `exec` a script; `progress`, `bench` and `doctor` tell."""
 
 from __future__ import annotations
 
@@ -56,6 +56,20 @@ def doctor() -> None:
     findings = examine()
     print_findings(findings)
     raise typer.Exit(any(finding.state == "fail" for finding in findings))
+
+
+@app.command()
+def progress(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where the notebooks run.", show_default="here, else notebooks")
+    ] = None,
+) -> None:
+    """Show which exercises are solved."""
+    from labkit.checks import progress_table
+    from labkit.checks.progress import FILE
+
+    here = Path() if Path(FILE).exists() else Path("notebooks")
+    typer.echo(progress_table(folder=folder or here).to_string(index=False))
 
 
 @app.command()

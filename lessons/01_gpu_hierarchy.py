@@ -381,4 +381,4 @@ masked_tail
 # Next, in the sections to come: workgroups and LDS, the XCDs and their caches, and the whole chip.
 
 # %%
-pd.DataFrame([(masked_tail.title, masked_tail.status)], columns=["exercise", "state"])
+checks.progress_table("01_gpu_hierarchy")

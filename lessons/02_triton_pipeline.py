@@ -731,4 +731,4 @@ wide_loads
 # - The compiler widens what it can prove. What it can't see, you can promise.
 
 # %%
-pd.DataFrame([(wide_loads.title, wide_loads.status)], columns=["exercise", "state"])
+checks.progress_table("02_triton_pipeline")

@@ -26,6 +26,7 @@ from labkit.batch.verdict import judge
 
 ROOT = Path(__file__).resolve().parent.parent
 STUB = "# Your code here\npass"
+CHECK = re.compile(r"\bchecks\.\w+\.\w+\.check\(")
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 # A code host shows pictures only in a file of moderate size, and a clone carries each version.
 SIZE_LIMIT_BYTES = 800_000
@@ -41,13 +42,14 @@ def read_lesson(lesson: Path) -> NotebookNode:
     notebook = jupytext.read(lesson, fmt="py:percent")
     _mark_as_generated(notebook, lesson.name)
     seen: dict[str, int] = {}
-    answers = 0
+    answers = checked = 0
     for cell in notebook.cells:
         key = f"{lesson.stem}\n{cell.cell_type}\n{cell.source}"
         seen[key] = seen.get(key, 0) + 1
         cell.id = hashlib.sha256(f"{key}\n{seen[key]}".encode()).hexdigest()[:12]
         answers += "### BEGIN SOLUTION" in cell.source
-        cell.metadata = _cell_metadata(cell, f"{lesson.stem}-answer-{answers}")
+        checked += bool(CHECK.search(cell.source))
+        cell.metadata = _cell_metadata(cell, lesson.stem, answers, checked)
     notebook.metadata = NotebookNode(
         kernelspec=KERNEL, language_info={"name": "python"}, labkit={"lesson": lesson.name}
     )
@@ -63,12 +65,17 @@ def _mark_as_generated(notebook: NotebookNode, name: str) -> None:
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(note))
 
 
-def _cell_metadata(cell: NotebookNode, grade_id: str) -> NotebookNode:
+def _cell_metadata(cell: NotebookNode, stem: str, answers: int, checked: int) -> NotebookNode:
+    """A cell's metadata, with what nbgrader wants to know of an answer and of the check that grades it."""
     # jupytext notes blank lines between cells in the metadata; nothing reads that.
     metadata = {key: value for key, value in cell.metadata.items() if not key.startswith("lines_to_")}
+    common = {"schema_version": 3, "task": False}
     if "### BEGIN SOLUTION" in cell.source:
-        answer = {"grade": False, "grade_id": grade_id, "locked": False, "solution": True, "task": False}
-        metadata.setdefault("nbgrader", {**answer, "schema_version": 3})
+        answer = {"grade": False, "grade_id": f"{stem}-answer-{answers}", "locked": False, "solution": True}
+        metadata.setdefault("nbgrader", common | answer)
+    elif cell.cell_type == "code" and CHECK.search(cell.source):
+        check = {"grade": True, "grade_id": f"{stem}-check-{checked}", "locked": True, "solution": False}
+        metadata.setdefault("nbgrader", common | check | {"points": 1})
     return NotebookNode(metadata)
 
 
@@ -180,21 +187,29 @@ def update(lesson: Path, folder: Path, force: bool) -> None:
     if adopted is None:
         print(f"executing {lesson.name} (solved)", flush=True)
     texts[solved_path] = to_text(adopted or execute(solved))
-    size = len(texts[solved_path].encode())
-    if size > SIZE_LIMIT_BYTES:
-        limit = f"{size:,} bytes, over the limit of {SIZE_LIMIT_BYTES:,}: make its pictures smaller"
-        raise LessonProblem(f"solved, {lesson.name} takes {limit}")
+    _check_size(lesson, texts[solved_path])
     for path, text in texts.items():
         if not _is(path, text):
             _write(path, text)
 
 
+def _check_size(lesson: Path, text: str) -> None:
+    size = len(text.encode())
+    if size > SIZE_LIMIT_BYTES:
+        limit = f"{size:,} bytes, over the limit of {SIZE_LIMIT_BYTES:,}: make its pictures smaller"
+        raise LessonProblem(f"solved, {lesson.name} takes {limit}")
+
+
 def stale(lesson: Path, folder: Path) -> list[Path]:
-    """Return which notebooks of a lesson are out of date. Outputs count by their stored hash alone."""
+    """Return which notebooks of a lesson are out of date. Outputs count by their stored hash alone.
+
+    Raises LessonProblem where the solved one is too large.
+    """
     solved = read_lesson(lesson)
     learner_path, solved_path = _paths(lesson, folder)
     found = [] if _is(learner_path, to_text(learner_notebook(solved))) else [learner_path]
     adopted = adopt_outputs(solved, _read(solved_path))
+    _check_size(lesson, to_text(adopted or solved))
     if adopted is None or not _is(solved_path, to_text(adopted)):
         found.append(solved_path)
     return found

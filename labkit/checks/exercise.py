@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-import triton
+from triton import JITFunction
 
-from labkit.checks.feedback import GOAL_MISSED, NOT_SOLVED, SOLVED, TRY_AGAIN, Feedback, GoalRow
-from labkit.checks.trial import Outcome, Trial, explain_error, name_index, run_trial
+from labkit.checks import progress
+from labkit.checks.deadline import Deadline, cpu_deadline
+from labkit.checks.explain import Lines, cell_of, explain_error, explain_fault, name_index
+from labkit.checks.feedback import GOAL_MISSED, NOT_SOLVED, SOLVED, TRY_AGAIN, Feedback, GoalRow, Step
+from labkit.checks.goals import Goal
+from labkit.checks.trial import Outcome, Trial, emulated_chip, made_anew, run_trial
+from labkit.errors import LabkitError
+
+# Of processor time; the rest of five seconds is for making the panel.
+_SECONDS = 4.0
 
 
-@dataclass(frozen=True)
-class Goal:
-    """Something that the machine code must reach. `judge` gives (what came, reached), or None where it can't.
-
-    `judge` is called with the kernel and the outcome of a right launch.
-    """
-
-    quantity: str
-    wanted: str
-    judge: Callable[[Any, Outcome], tuple[str, bool] | None]
+class NotSolved(LabkitError):
+    """Raised by a check only where nbgrader grades, which goes by errors."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,17 @@ class Mistake:
     shows: Callable[[Outcome], bool]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Exercise:
     """One exercise of a notebook.
 
-    asked: the task in a sentence. trials: makes the launches to try, for a device and a random generator.
-    goals: judged once every result is right. mistakes: in the order in which they are looked for; those
-    for a wrong result or an error, and apart from them those for a goal that was missed.
+    notebook: its file's name without ending. title: as in the heading "Exercise: ...". asked: the task in a
+    sentence. trials: makes the launches to try, for a device and a random generator. goals: judged once every
+    result is right. mistakes: in the order in which they are looked for; those for a fault, an error or a
+    wrong result, and apart from them those for a goal that was missed.
     """
 
+    notebook: str
     title: str
     asked: str
     trials: Callable[[torch.device, np.random.Generator], Sequence[Trial]]
@@ -50,81 +54,135 @@ class Exercise:
     goals: tuple[Goal, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     goal_mistakes: tuple[Mistake, ...] = ()
-    _failures: int = field(default=0, repr=False)
 
     def check(self, answer: Any) -> Feedback:
-        """Judge `answer`, a @triton.jit kernel, or None where it isn't written yet. Never raises."""
+        """Judge `answer`, a @triton.jit kernel, or None where it isn't written yet.
+
+        It is judged on an emulated MI300X, whatever chip is here. Raises nothing, but for NotSolved under
+        nbgrader's autograder.
+        """
+        feedback = self._feedback(answer)
+        if os.environ.get("NBGRADER_EXECUTION") and not feedback.solved:
+            raise NotSolved(repr(feedback))
+        return feedback
+
+    def _feedback(self, answer: Any) -> Feedback:
         if answer is None:
-            return Feedback(self.title, NOT_SOLVED, (("task", self.asked),))
+            return Feedback(self.title, NOT_SOLVED, lines=(("task", self.asked), self._back()))
         try:
-            return self._judge(answer)
+            feedback = self._judge(answer)
         except Exception as error:  # a check that breaks must not stop the notebook
-            return self._retry((("the check failed", f"{type(error).__name__}: {error}"),))
+            feedback = self._failed(None, (("the check failed", f"{type(error).__name__}: {error}"),))
+        entry, trouble = progress.note(self.notebook, self.title, feedback.solved)
+        lines = feedback.lines + ((("progress", trouble),) if trouble else ())
+        if feedback.solved:
+            return dataclasses.replace(feedback, lines=lines)
+        number = min(entry.failed, len(self.hints))
+        return dataclasses.replace(feedback, lines=lines, hint=self.hints[number - 1], hint_number=number)
 
     def _judge(self, answer: Any) -> Feedback:
-        if not isinstance(answer, triton.runtime.KernelInterface):
-            kind = type(answer).__name__
-            return self._retry((("what came", f"a {kind}; the answer is a function under @triton.jit"),))
-        try:
-            device = triton.runtime.driver.active.get_active_torch_device()
-        except RuntimeError:
-            return self._retry((("what came", "no device; run the cell with labkit.start() first"),))
-        outcomes = []
-        for trial in self.trials(device, np.random.default_rng()):
-            outcome = run_trial(answer, trial)
-            if outcome.error is not None or outcome.wrong.any():
-                return self._wrong(outcome)
-            outcomes.append(outcome)
-        return self._goals(answer, outcomes)
+        if not isinstance(answer, JITFunction):
+            what = f"a {type(answer).__name__}; the answer is a function under @triton.jit, and nothing else"
+            return self._failed(Step.THERE, (("what came", what), self._back()))
+        with emulated_chip(), cpu_deadline(_SECONDS) as deadline:
+            # The launch is Triton's own, whatever the learner's object does when it is launched.
+            kernel = made_anew(answer)
+            outcomes = []
+            for trial in self.trials(torch.device("cpu"), np.random.default_rng()):
+                outcome = run_trial(kernel, trial)
+                problem = self._problem(kernel, outcome, deadline)
+                if problem is not None:
+                    return problem
+                outcomes.append(outcome)
+            return self._goals(kernel, outcomes)
 
-    def _wrong(self, outcome: Outcome) -> Feedback:
-        lines = [("task", self.asked), ("tried", outcome.trial.label)]
-        if outcome.error is not None:
-            lines += explain_error(outcome.error)
+    def _problem(self, kernel: JITFunction, outcome: Outcome, deadline: Deadline) -> Feedback | None:
+        """What is wrong with one launch, in the order of the steps, or None."""
+        if deadline.expired and outcome.error is not None:
+            late = f"no answer within {deadline.seconds:g} s: does a loop unroll too far, or never end?"
+            step = Step.COMPILES if outcome.launch is None else Step.RUNS
+            lines = (("what came", late), *explain_error(outcome.error, kernel)[1:])
+        elif outcome.launch is None:
+            step, lines = Step.COMPILES, explain_error(outcome.error, kernel)
+        elif outcome.borrowed():
+            own = "a kernel that calls labkit's own; write that part yourself"
+            step, lines = Step.THERE, (("what came", own),)
+        elif outcome.fault is not None:
+            step, lines = Step.RUNS, explain_fault(outcome.fault, kernel)
+        elif outcome.error is not None:
+            step, lines = Step.RUNS, explain_error(outcome.error, kernel)
+        elif outcome.wrong.any():
+            step, lines = Step.RIGHT, _difference(outcome)
+        elif strange := _strange_writes(kernel, outcome):
+            step, lines = Step.RIGHT, strange
         else:
-            index = outcome.first
-            lines += [
-                ("expected", _in_words(outcome.expected[index], outcome)),
-                ("yours", _in_words(outcome.got[index], outcome)),
-                ("first at", f"{name_index(outcome, index)}; elements that are wrong: {outcome.wrong.sum()}"),
-            ]
-        return self._retry(tuple(lines) + _cause(self.mistakes, outcome))
+            return None
+        # A kernel that did not run to its end left a result that tells nothing.
+        told = _cause(self.mistakes, outcome) if outcome.error is None else ()
+        head = (("task", self.asked), ("tried", outcome.trial.label))
+        return self._failed(step, (*head, *lines, *told, *_remarks(outcome), self._back(kernel)))
 
-    def _goals(self, answer: Any, outcomes: list[Outcome]) -> Feedback:
+    def _goals(self, kernel: JITFunction, outcomes: list[Outcome]) -> Feedback:
         rows, missed = [], None
+        judged = [outcome for outcome in outcomes if outcome.trial.judged]
         for goal in self.goals:
-            judged = [(outcome, goal.judge(answer, outcome)) for outcome in outcomes]
-            judged = [(outcome, verdict) for outcome, verdict in judged if verdict is not None]
+            verdicts = [(outcome, *goal.judge(outcome)) for outcome in judged]
             # The trial that fails is the one to show; else the last.
-            judged.sort(key=lambda pair: pair[1][1])
-            if judged:
-                outcome, (came, reached) = judged[0]
-                rows.append(GoalRow(goal.quantity, goal.wanted, came, reached))
-                missed = missed or (None if reached else outcome)
+            outcome, came, reached = next((v for v in verdicts if not v[2]), verdicts[-1])
+            rows.append(GoalRow(goal.quantity, goal.wanted, came, reached))
+            missed = missed or (None if reached else outcome)
+        remarks = [line for outcome in outcomes for line in _remarks(outcome)]
         if missed is None:
-            tried = "; ".join(outcome.trial.label for outcome in outcomes)
-            lines = [("tried", tried)]
-            if len(rows) < len(self.goals):
-                # A real GPU runs the answer, but counts nothing.
-                lines.append(("not judged", 'the counted goals; labkit.start("MI300X") counts them'))
-            return Feedback(self.title, SOLVED, tuple(lines), tuple(rows))
-        lines = (("task", self.asked), ("tried", missed.trial.label), *_cause(self.goal_mistakes, missed))
-        return self._retry(lines, GOAL_MISSED, tuple(rows))
+            tried = ("tried", "; ".join(outcome.trial.label for outcome in outcomes))
+            return Feedback(self.title, SOLVED, lines=(tried, *dict.fromkeys(remarks)), goals=tuple(rows))
+        head = (("task", self.asked), ("tried", missed.trial.label), *_cause(self.goal_mistakes, missed))
+        lines = (*head, *_remarks(missed), self._back(kernel))
+        return Feedback(self.title, GOAL_MISSED, Step.GOAL, lines, tuple(rows))
 
-    def _retry(
-        self, lines: tuple[tuple[str, str], ...], status: str = TRY_AGAIN, goals: tuple[GoalRow, ...] = ()
-    ) -> Feedback:
-        """Feedback with the next hint: a further one at each failed check."""
-        number = min(self._failures, len(self.hints) - 1)
-        self._failures += 1
-        return Feedback(self.title, status, lines, goals, self.hints[number], number + 1)
+    def _failed(self, step: Step | None, lines: Lines) -> Feedback:
+        return Feedback(self.title, TRY_AGAIN, step, lines)
+
+    def _back(self, kernel: JITFunction | None = None) -> tuple[str, str]:
+        """Which cell to go back to."""
+        heading = f'the cell below "Exercise: {self.title[0].lower()}{self.title[1:]}"'
+        number = cell_of(kernel) if kernel is not None else ""
+        return ("go back to", f"{heading}, {number}" if number else heading)
 
 
-def _cause(mistakes: tuple[Mistake, ...], outcome: Outcome) -> tuple[tuple[str, str], ...]:
+def _difference(outcome: Outcome) -> Lines:
+    index = outcome.first
+    count = int(outcome.wrong.sum())
+    return (
+        ("first at", f"{name_index(outcome, index)}; elements that are wrong: {count:,}"),
+        ("expected", _in_words(outcome.expected[index], outcome)),
+        ("yours", _in_words(outcome.got[index], outcome)),
+    )
+
+
+def _strange_writes(kernel: JITFunction, outcome: Outcome) -> Lines:
+    """A right result that the kernel did not write itself, or an input that it changed."""
+    written, arguments = outcome.written(), outcome.trial.arguments
+    at = next(number for number, argument in enumerate(arguments) if argument is outcome.trial.output)
+    result = kernel.arg_names[at]
+    wanted = int((outcome.expected != outcome.trial.poison).sum()) * outcome.trial.output.element_size()
+    if written.get(result, 0) < wanted:
+        what = f"{written.get(result, 0):,} of the {wanted:,} bytes of {result}; the rest came by another way"
+        return (("what came", f"your kernel's machine code wrote {what}"),)
+    changed = [name for name, count in written.items() if count and name != result]
+    if changed:
+        return (("what came", f"your kernel writes to {changed[0]}, which it may only read"),)
+    return ()
+
+
+def _cause(mistakes: tuple[Mistake, ...], outcome: Outcome) -> Lines:
     for mistake in mistakes:
         if mistake.shows(outcome):
             return (("likely cause", mistake.cause),)
     return ()
+
+
+def _remarks(outcome: Outcome) -> Lines:
+    return tuple(("worth a look", finding.message) for finding in outcome.remarks)
 
 
 def _in_words(value: float, outcome: Outcome) -> str:

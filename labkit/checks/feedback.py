@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import IntEnum
 from html import escape
 
 NOT_SOLVED = "not solved yet"
@@ -19,6 +20,19 @@ _LOOK = {
 }
 
 
+class Step(IntEnum):
+    """What a check asks of an answer, in this order."""
+
+    THERE = 0
+    COMPILES = 1
+    RUNS = 2
+    RIGHT = 3
+    GOAL = 4
+
+
+_STEPS = ("it is there", "it compiles", "it runs without a fault", "its result is right", "the goal is met")
+
+
 @dataclass(frozen=True)
 class GoalRow:
     """One goal with what the answer reached."""
@@ -31,23 +45,36 @@ class GoalRow:
 
 @dataclass(frozen=True)
 class Feedback:
-    """The answer to one check. `lines` are (label, text) pairs: asked, tried, expected, yours, where ..."""
+    """The answer to one check. `lines` are (label, text) pairs: asked, tried, expected, yours, where ...
+
+    step: the one that failed, None where none did or the check did not get so far.
+    """
 
     title: str
     status: str
+    step: Step | None = None
     lines: tuple[tuple[str, str], ...] = ()
     goals: tuple[GoalRow, ...] = ()
     hint: str = ""
-    hint_number: int = field(default=0)
+    hint_number: int = 0
 
     @property
     def solved(self) -> bool:
         """Whether the answer is right and reaches every goal."""
         return self.status == SOLVED
 
+    @property
+    def _steps(self) -> str:
+        """The steps up to the one that failed."""
+        if self.step is None:
+            return ""
+        passed = [f"✓ {name}" for name in _STEPS[: self.step]]
+        return "; ".join([*passed, f"✗ {_STEPS[self.step]}"])
+
     def __repr__(self) -> str:
         sign = _LOOK[self.status][0]
         text = [f"{sign} {self.title}: {self.status}"]
+        text += [f"  {self._steps}"] if self._steps else []
         text += [f"  {label}: {content}" for label, content in self.lines]
         for goal in self.goals:
             verdict = "reached" if goal.reached else "not reached"
@@ -59,6 +86,8 @@ class Feedback:
     def _repr_html_(self) -> str:
         sign, colour = _LOOK[self.status]
         parts = [f"<strong>{sign} {escape(self.title)}: {escape(self.status)}</strong>"]
+        if self._steps:
+            parts.append(f"<div>{escape(self._steps)}</div>")
         if self.lines:
             rows = "".join(_row(label, content) for label, content in self.lines)
             parts.append(f"<table style='margin:0.5em 0'>{rows}</table>")

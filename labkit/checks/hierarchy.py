@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from labkit.checks.exercise import Exercise, Goal, Mistake
+from labkit.checks.exercise import Exercise, Mistake
+from labkit.checks.goals import bytes_at_floor, load_width
 from labkit.checks.trial import Outcome, Trial, blank
-from labkit.errors import MemoryFault
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _BLOCK = 1024
 _POISON = -777.0
@@ -31,87 +34,80 @@ def _add_trial(n: int, device: torch.device, random: np.random.Generator) -> Tri
         rtol=2.0**-23,
         atol=2.0**-22,
         # Where n is no multiple of 4, lanes at the end have unlike masks, and Triton splits every load.
-        needed_bytes=8 * n if n % 16 == 0 else 0,
+        judged=n % 16 == 0,
+        floor_bytes=12 * n,
     )
 
 
 def _add_trials(device: torch.device, random: np.random.Generator) -> list[Trial]:
-    ragged = 2 * int(random.integers(700, 2500)) + 1
+    # At least three blocks, so that a block can be missing in the middle.
+    ragged = 2 * int(random.integers(1100, 2500)) + 1
     # A multiple of 16, never of 1024.
     aligned = 1024 * int(random.integers(2, 5)) + 16 * int(random.integers(1, 63))
     return [_add_trial(n, device, random) for n in (5, _BLOCK, ragged, aligned)]
 
 
-def _loads(outcome: Outcome) -> Any:
-    """The counted loads of a launch to which the goal applies, or None."""
-    counters = outcome.launch.counters if outcome.launch is not None else None
-    if counters is None or outcome.trial.needed_bytes == 0:
-        return None
-    return counters.memory[counters.memory["kind"] == "load"]
+def _loads(outcome: Outcome) -> pd.DataFrame:
+    memory = outcome.launch.counters.memory
+    return memory[memory["kind"] == "load"]
 
 
-def _width(_: Any, outcome: Outcome) -> tuple[str, bool] | None:
-    loads = _loads(outcome)
-    if loads is None:
-        return None
-    widths = sorted(set(loads["bytes_per_lane"].astype(int)))
-    return ", ".join(map(str, widths)) + " bytes a lane", widths == [16]
+def _fault_of(outcome: Outcome, instruction: str) -> bool:
+    return outcome.fault is not None and instruction in outcome.fault.instruction
 
 
-def _bytes_loaded(_: Any, outcome: Outcome) -> tuple[str, bool] | None:
-    loads = _loads(outcome)
-    if loads is None:
-        return None
-    loaded = int(loads["bytes_requested"].sum())
-    return f"{loaded:,} of {outcome.trial.needed_bytes:,} bytes", loaded <= outcome.trial.needed_bytes
-
-
-def _is_fault(outcome: Outcome, instruction: str) -> bool:
-    return isinstance(outcome.error, MemoryFault) and instruction in str(outcome.error)
-
-
-def _past_the_end(outcome: Outcome) -> int:
-    """How many elements behind the result were written."""
-    return int(outcome.overwritten.sum())
+def _one_behind(outcome: Outcome) -> bool:
+    """Whether the store reaches exactly one element behind the result."""
+    output = outcome.trial.output
+    end = output.data_ptr() + output.numel() * output.element_size()
+    return _fault_of(outcome, "_store") and outcome.fault.address == end and outcome.fault.lanes == 1
 
 
 def _only_first_block(outcome: Outcome) -> bool:
-    return outcome.error is None and outcome.first >= _BLOCK and bool(outcome.untouched[outcome.first])
+    return outcome.first == _BLOCK and bool(outcome.untouched[_BLOCK:].all())
+
+
+def _gaps(outcome: Outcome) -> bool:
+    """Whether elements are missing with later ones written."""
+    missing = outcome.untouched
+    return bool(missing.any()) and not missing[np.argmax(missing) :].all()
 
 
 masked_tail = Exercise(
+    notebook="01_gpu_hierarchy",
     title="Mask the tail",
     asked="out = x + y for any n: kernel(x_ptr, y_ptr, out_ptr, n, BLOCK), one block of BLOCK elements a "
     "program, and no lane may touch memory behind element n - 1.",
     trials=_add_trials,
-    goals=(
-        Goal("width of the loads (counted)", "16 bytes a lane", _width),
-        Goal("bytes loaded (counted)", "each element once", _bytes_loaded),
-    ),
+    goals=(load_width(16), bytes_at_floor()),
     mistakes=(
         Mistake(
             "a load reads behind the end of its vector: give both loads mask=offsets < n.",
-            lambda o: _is_fault(o, "_load"),
+            lambda o: _fault_of(o, "_load"),
         ),
         Mistake(
             "the mask lets one lane too many through: the last offset is n - 1, so write <, not <=.",
-            lambda o: o.error is None and _past_the_end(o) == 1 and o.wrong.sum() == 1,
+            _one_behind,
         ),
         Mistake(
             "the store writes behind the end of the result: it needs the mask as well.",
-            lambda o: _is_fault(o, "_store") or (o.error is None and _past_the_end(o) > 0),
+            lambda o: _fault_of(o, "_store"),
         ),
         Mistake(
             "only the first block was written: every program must start at tl.program_id(0) * BLOCK.",
             _only_first_block,
         ),
         Mistake(
+            "some elements in the middle were never written: neighbouring programs are BLOCK elements apart.",
+            _gaps,
+        ),
+        Mistake(
             "the mask leaves out elements at the end that belong to the vector.",
-            lambda o: o.error is None and o.untouched.any() and bool(o.untouched[o.trial.expected.size - 1]),
+            lambda o: bool(o.untouched[-1]),
         ),
         Mistake(
             "every element was written, but with other values: look at what you add.",
-            lambda o: o.error is None and not o.untouched.any(),
+            lambda o: bool(o.wrong.any()),
         ),
     ),
     goal_mistakes=(
@@ -122,8 +118,13 @@ masked_tail = Exercise(
             lambda o: (_loads(o)["bytes_per_lane"] < 16).any(),
         ),
         Mistake(
-            "some elements are loaded more than once: keep the first value in a variable.",
-            lambda o: _loads(o)["bytes_requested"].sum() > o.trial.needed_bytes,
+            "some elements are stored more than once: write each result with one tl.store.",
+            lambda o: _loads(o)["bytes_requested"].sum() <= 8 * o.expected.size,
+        ),
+        Mistake(
+            "some elements are loaded more than once: keep the first value in a variable, and let no two "
+            "programs work on the same elements.",
+            lambda o: True,
         ),
     ),
     hints=(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 
-from labkit.checks.exercise import Exercise, Goal, Mistake
+from labkit.checks.exercise import Exercise, Mistake
+from labkit.checks.goals import Goal
 from labkit.checks.trial import Outcome, Trial, blank
-from labkit.errors import MemoryFault
 
 _BLOCK = 1024
 _POISON = -777.0
@@ -43,34 +41,25 @@ def _rows_trials(device: torch.device, random: np.random.Generator) -> list[Tria
     return [_rows_trial(rows, device, random) for rows in (1, 3, int(random.integers(5, 12)))]
 
 
-def vector_instructions(kernel: Any, trial: Trial, kind: str) -> list[str]:
-    """The mnemonics of class `kind` in the kernel's gfx942 code, in order; on any machine."""
-    import labkit
-
-    table = labkit.compile(kernel, *trial.arguments, target="gfx942", **trial.options).listing()
+def _instructions(outcome: Outcome, kind: str) -> list[str]:
+    """The mnemonics of class `kind` in the machine code, in order."""
+    table = outcome.launch.compiled.listing()
     return list(table.loc[table["class"] == kind, "mnemonic"])
 
 
-def _wide_loads(kernel: Any, outcome: Outcome) -> tuple[str, bool]:
-    loads = vector_instructions(kernel, outcome.trial, "VMEM load")
+def _wide_loads(outcome: Outcome) -> tuple[str, bool]:
+    loads = _instructions(outcome, "VMEM load")
     counts = ", ".join(f"{loads.count(name)} {name}" for name in dict.fromkeys(loads)) or "no vector load"
     return counts, len(loads) == 1 and loads[0].endswith("_dwordx4")
 
 
 def _stores_are_wide(outcome: Outcome) -> bool:
-    """Whether the compiled launch stores 16 bytes a lane, which shows that the mask's step is known."""
-    if outcome.launch is None or outcome.launch.compiled.target != "gfx942":
-        return False
-    table = outcome.launch.compiled.listing()
-    stores = table.loc[table["class"] == "VMEM store", "mnemonic"]
-    return bool(stores.str.endswith("_dwordx4").all())
-
-
-def _written_behind_a_row(outcome: Outcome) -> bool:
-    return outcome.error is None and bool(outcome.overwritten.any())
+    """Whether a lane stores 16 bytes at once, which shows that the mask's step is known."""
+    return all(name.endswith("_dwordx4") for name in _instructions(outcome, "VMEM store"))
 
 
 wide_loads = Exercise(
+    notebook="02_triton_pipeline",
     title="128-bit loads by a hint",
     asked="out[row, i] = 2 * pool[start + i] for i < length: kernel(pool_ptr, starts_ptr, lengths_ptr, "
     "out_ptr, BLOCK), one row a program. Every start and every length is a multiple of 16, which "
@@ -80,20 +69,20 @@ wide_loads = Exercise(
     mistakes=(
         Mistake(
             "a program reads outside the pool: is start + i masked with i < length, and start left unscaled?",
-            lambda o: isinstance(o.error, MemoryFault),
+            lambda o: o.fault is not None,
         ),
         Mistake(
             "elements behind the end of a row were written. A hint about length may not replace the mask.",
-            _written_behind_a_row,
+            lambda o: bool(o.overwritten.any()),
         ),
         Mistake(
             "elements of a row were left out: the mask ends before length.",
-            lambda o: o.error is None and o.untouched.any(),
+            lambda o: bool(o.untouched.any()),
         ),
         Mistake(
             "a row was read from the wrong place. A hint must be true, and rounding may not move start: "
             "starts are multiples of 16, not of more.",
-            lambda o: o.error is None and o.wrong.any(),
+            lambda o: bool(o.wrong.any()),
         ),
     ),
     goal_mistakes=(

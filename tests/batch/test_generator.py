@@ -138,6 +138,31 @@ def test_an_open_solution_region_is_named(tool, root, capsys):
     assert "01_tiny.py" in capsys.readouterr().err
 
 
+def test_a_solved_notebook_over_its_size_is_named(tool, root, capsys, monkeypatch):
+    monkeypatch.setattr(tool, "SIZE_LIMIT_BYTES", 500)
+    assert tool.main(["--root", str(root), "--check"]) == 1
+    assert "over the limit of 500: make its pictures smaller" in capsys.readouterr().err
+
+
+def test_a_check_is_what_nbgrader_grades(tool, root):
+    _edit(root / "lessons/01_tiny.py", "# %%\nsquares\n", "# %%\nchecks.tiny.square.check(square)\n")
+    cells = tool.read_lesson(root / "lessons/01_tiny.py").cells
+    assert [cell.metadata.get("nbgrader", {}).get("grade") for cell in cells] == [
+        None,
+        None,
+        False,
+        None,
+        True,
+    ]
+    grades = cells[-1].metadata.nbgrader
+    assert (grades.grade_id, grades.points, grades.locked, grades.solution) == (
+        "01_tiny-check-1",
+        1,
+        True,
+        False,
+    )
+
+
 def test_ids_survive_a_new_cell_and_repeat_for_no_two(tool, root):
     before = [cell.id for cell in tool.read_lesson(root / "lessons/01_tiny.py").cells]
     _edit(root / "lessons/01_tiny.py", "# %%\nsquares\n", "# %%\nn\n\n# %%\nsquares\n\n# %%\nsquares\n")

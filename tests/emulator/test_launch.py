@@ -122,6 +122,22 @@ def test_endless_kernel_is_stopped():
         kernels.endless_kernel[(1,)](torch.zeros(1, dtype=torch.int32))
 
 
+@triton.jit
+def barriers_kernel(x_ptr, rounds):
+    for _ in range(rounds):
+        tl.debug_barrier()
+    tl.store(x_ptr, 1.0)
+
+
+def test_many_barriers_are_no_endless_kernel():
+    x = torch.zeros(1)
+    with limit_instructions(100_000):
+        barriers_kernel[(1,)](x, 500)
+    assert x.item() == 1
+    with limit_instructions(1000), pytest.raises(EndlessKernel):
+        barriers_kernel[(1,)](x, 1 << 30)
+
+
 def test_too_many_waves_is_out_of_resources():
     x = torch.zeros(64)
     with pytest.raises(triton.runtime.errors.OutOfResources, match="threads"):

@@ -24,6 +24,17 @@ def right_with_other_and_moved_pointers(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.cons
 
 
 @triton.jit
+def masked_sum(x_ptr, y_ptr, offsets, mask):
+    return tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask)
+
+
+@triton.jit
+def right_by_a_helper(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, masked_sum(x_ptr, y_ptr, offsets, offsets < n), mask=offsets < n)
+
+
+@triton.jit
 def no_mask(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) + tl.load(y_ptr + offsets))
@@ -65,6 +76,15 @@ def first_block_only(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def gaps_between_programs(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * 2 * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+
+
+@triton.jit
 def one_input_twice(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
@@ -91,6 +111,36 @@ def mask_with_n_less_one(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def every_program_does_two_blocks(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    for block in tl.static_range(2):
+        offsets = (tl.program_id(0) + block) * BLOCK + tl.arange(0, BLOCK)
+        mask = offsets < n
+        x = tl.load(x_ptr + offsets, mask=mask)
+        y = tl.load(y_ptr + offsets, mask=mask)
+        tl.store(out_ptr + offsets, x + y, mask=mask)
+
+
+@triton.jit
+def stored_twice(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x, mask=mask)
+    tl.debug_barrier()
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+
+
+@triton.jit
+def changes_an_input(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask) + tl.load(y_ptr + offsets, mask=mask)
+    tl.store(x_ptr + offsets, x, mask=mask)
+    tl.store(out_ptr + offsets, x, mask=mask)
+
+
+@triton.jit
 def name_that_is_not_defined(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=msk))  # noqa: F821
@@ -109,3 +159,17 @@ def never_ends(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     while step < n:
         tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
         step = step * 1
+
+
+@triton.jit
+def unrolls_for_ever(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for step in tl.static_range(1_000_000):
+        total += step
+    tl.store(out_ptr + tl.arange(0, BLOCK), total, mask=tl.arange(0, BLOCK) < n)
+
+
+@triton.jit
+def waits_for_ever(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    while tl.atomic_add(out_ptr, 0.0) < 1e9:
+        tl.debug_barrier()

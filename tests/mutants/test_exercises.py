@@ -1,94 +1,73 @@
-"""Every wrong answer is rejected with its cause named; every right one passes."""
+"""Every wrong answer is rejected with its cause named; every right one passes; all else is answered, too."""
+
+from collections import Counter
 
 import pytest
 
-import labkit
-from labkit.checks import fused, hierarchy, pipeline
-from labkit.checks.feedback import GOAL_MISSED, TRY_AGAIN
+from labkit.checks import EXERCISES, Exercise, exercise, hierarchy
+from labkit.checks.feedback import GOAL_MISSED, TRY_AGAIN, Step
 from tests.mutants import masked_tail_kernels as tail
-from tests.mutants import saturate_kernels as fp8
-from tests.mutants import wide_loads_kernels as wide
+from tests.mutants.answers import MISSED, RIGHT, WRONG
 
 
-@pytest.fixture(autouse=True)
-def mi300x():
-    labkit.start("MI300X")
+def name_of(value):
+    """None leaves strings to pytest."""
+    return value.title if isinstance(value, Exercise) else getattr(value, "__name__", None)
 
 
-def text_of(feedback):
-    return " ".join(content for _, content in feedback.lines)
+@pytest.mark.parametrize(("exercise", "kernel"), RIGHT, ids=name_of)
+def test_a_right_answer_passes(exercise, kernel):
+    feedback = exercise.check(kernel)
+    assert feedback.solved, repr(feedback)
+    assert all(goal.reached for goal in feedback.goals) and len(feedback.goals) == len(exercise.goals)
 
 
 @pytest.mark.parametrize(
-    "kernel", [tail.right, tail.right_with_other_and_moved_pointers], ids=lambda k: k.__name__
+    ("exercise", "kernel", "cause", "status"),
+    [(*row, TRY_AGAIN) for row in WRONG] + [(*row, GOAL_MISSED) for row in MISSED],
+    ids=name_of,
 )
-def test_masked_tail_is_solved(kernel):
-    feedback = hierarchy.masked_tail.check(kernel)
-    assert feedback.solved, repr(feedback)
-    assert [goal.reached for goal in feedback.goals] == [True, True]
-
-
-@pytest.mark.parametrize("kernel", [wide.right, wide.right_by_rounding], ids=lambda k: k.__name__)
-def test_wide_loads_is_solved(kernel):
-    feedback = pipeline.wide_loads.check(kernel)
-    assert feedback.solved, repr(feedback)
-    assert feedback.goals[0].came in ("1 buffer_load_dwordx4", "1 global_load_dwordx4")
-
-
-@pytest.mark.parametrize(
-    "kernel", [fp8.right, fp8.right_by_where, fp8.right_by_the_cast_alone], ids=lambda k: k.__name__
-)
-def test_saturate_is_solved(kernel):
-    feedback = fused.saturate.check(kernel)
-    assert feedback.solved, repr(feedback)
-
-
-WRONG = [
-    (hierarchy.masked_tail, tail.no_mask, "give both loads mask=offsets < n"),
-    (hierarchy.masked_tail, tail.store_unmasked, "the store writes behind the end"),
-    (hierarchy.masked_tail, tail.one_too_many, "write <, not <="),
-    (hierarchy.masked_tail, tail.one_too_few, "leaves out elements at the end"),
-    (hierarchy.masked_tail, tail.first_block_only, "only the first block was written"),
-    (hierarchy.masked_tail, tail.one_input_twice, "look at what you add"),
-    (pipeline.wide_loads, wide.no_mask_at_all, "is start + i masked with i < length"),
-    (pipeline.wide_loads, wide.store_unmasked, "may not replace the mask"),
-    (pipeline.wide_loads, wide.length_rounded_too_far, "the mask ends before length"),
-    (pipeline.wide_loads, wide.start_rounded_too_far, "a row was read from the wrong place"),
-    (fused.saturate, fp8.nan_lost, "the clamp swallowed NaN"),
-    (fused.saturate, fp8.multiplied, "multiplied by scale"),
-    (fused.saturate, fp8.clamped_first, "clamped before the division"),
-    (fused.saturate, fp8.limit_of_the_other_chip, "240 is the limit of MI300X"),
-    (fused.saturate, fp8.sign_by_division, "became NaN"),
-    (fused.saturate, fp8.no_mask_on_the_store, "pass mask=offsets < n to the load"),
-]
-MISSED = [
-    (hierarchy.masked_tail, tail.strided_lanes, "A modulo, a stride or n - 1"),
-    (hierarchy.masked_tail, tail.mask_with_n_less_one, "A modulo, a stride or n - 1"),
-    (pipeline.wide_loads, wide.no_hint, "the mask i < length may end between two elements"),
-    (pipeline.wide_loads, wide.only_length_hinted, "but not that start is a multiple of 16"),
-    (pipeline.wide_loads, wide.only_start_hinted, "the mask i < length may end between two elements"),
-]
-
-
-@pytest.mark.parametrize(("exercise", "kernel", "cause"), WRONG, ids=lambda v: getattr(v, "__name__", ""))
-def test_a_wrong_answer_is_rejected_with_its_cause(exercise, kernel, cause):
+def test_a_mutant_is_rejected(exercise, kernel, cause, status):
     feedback = exercise.check(kernel)
-    assert feedback.status == TRY_AGAIN, repr(feedback)
-    assert cause in dict(feedback.lines).get("likely cause", ""), repr(feedback)
+    assert feedback.status == status, repr(feedback)
+    lines = dict(feedback.lines)
+    assert cause in lines.get("likely cause", ""), repr(feedback)
+    assert feedback.hint and exercise.title.lower() in lines["go back to"].lower()
+    assert (status == GOAL_MISSED) == any(not goal.reached for goal in feedback.goals)
 
 
-@pytest.mark.parametrize(("exercise", "kernel", "cause"), MISSED, ids=lambda v: getattr(v, "__name__", ""))
-def test_a_right_answer_that_misses_the_goal_is_told_why(exercise, kernel, cause):
-    feedback = exercise.check(kernel)
-    assert feedback.status == GOAL_MISSED, repr(feedback)
-    assert cause in dict(feedback.lines)["likely cause"], repr(feedback)
-    assert not all(goal.reached for goal in feedback.goals)
+def test_each_exercise_has_enough_answers():
+    right, wrong = Counter(row[0].title for row in RIGHT), Counter(row[0].title for row in WRONG + MISSED)
+    for one in EXERCISES:
+        assert right[one.title] >= 2 and wrong[one.title] >= 4, one.title
+
+
+def test_a_fault_names_the_line_the_lane_and_the_tensor():
+    feedback = hierarchy.masked_tail.check(tail.no_mask)
+    lines = dict(feedback.lines)
+    assert feedback.step == Step.RUNS
+    assert "past the end of `x_ptr` (20 bytes)" in lines["what came"]
+    assert lines["your line"].endswith("tl.load(x_ptr + offsets) + tl.load(y_ptr + offsets))")
+    # The first lane has elements 0 to 3, the second 4 to 7 of 5; 256 lanes have four each.
+    assert lines["first at"] == "program (0, 0, 0), wave 0, lane 1; 255 lanes at once"
+
+
+def test_a_wrong_result_names_the_place_and_both_values():
+    lines = dict(hierarchy.masked_tail.check(tail.one_too_few).lines)
+    assert lines["tried"] == "n = 5"
+    assert lines["first at"] == "index 4; elements that are wrong: 1"
+    assert lines["yours"] == "-777, the filling from before the launch"
 
 
 def test_a_kernel_that_does_not_compile_shows_the_learners_line():
-    lines = dict(hierarchy.masked_tail.check(tail.name_that_is_not_defined).lines)
-    assert "msk is not defined" in lines["what came"]
-    assert "mask=msk" in lines["your line"]
+    feedback = hierarchy.masked_tail.check(tail.name_that_is_not_defined)
+    lines = dict(feedback.lines)
+    assert feedback.step == Step.COMPILES
+    assert lines["what came"] == "the kernel does not compile: msk is not defined"
+    source, first = tail.name_that_is_not_defined.raw_src, tail.name_that_is_not_defined.starting_line_number
+    at = next(number for number, text in enumerate(source) if "mask=msk" in text)
+    assert lines["your line"] == f"line {first + at}: {source[at].strip()}"
+    assert "likely cause" not in lines
 
 
 def test_other_parameters_become_a_sentence():
@@ -100,5 +79,29 @@ def test_other_parameters_become_a_sentence():
 
 def test_an_endless_kernel_comes_back():
     feedback = hierarchy.masked_tail.check(tail.never_ends)
-    assert feedback.status == TRY_AGAIN
-    assert "EndlessKernel" in dict(feedback.lines)["what came"]
+    lines = dict(feedback.lines)
+    assert feedback.step == Step.RUNS
+    assert "EndlessKernel" in lines["what came"] and lines["your line"].startswith("line ")
+
+
+def test_a_wait_that_never_ends_comes_back():
+    feedback = hierarchy.masked_tail.check(tail.waits_for_ever)
+    assert feedback.step == Step.RUNS
+    what = dict(feedback.lines)["what came"]
+    assert "EndlessKernel" in what or "no answer within 4 s" in what
+
+
+def test_an_endless_compile_comes_back(monkeypatch):
+    monkeypatch.setattr(exercise, "_SECONDS", 0.5)
+    feedback = hierarchy.masked_tail.check(tail.unrolls_for_ever)
+    lines = dict(feedback.lines)
+    assert feedback.step == Step.COMPILES
+    assert "no answer within 0.5 s" in lines["what came"]
+    assert "static_range" in lines["your line"] or "total += step" in lines["your line"]
+    assert hierarchy.masked_tail.check(tail.right).solved
+
+
+def test_an_input_may_not_change():
+    feedback = hierarchy.masked_tail.check(tail.changes_an_input)
+    assert feedback.step == Step.RIGHT
+    assert dict(feedback.lines)["what came"] == "your kernel writes to x_ptr, which it may only read"
