@@ -65,7 +65,7 @@ def test_make_help_names_each_target():
     assert [name for name in declared if f"make {name} " not in shown] == []
 
 
-@pytest.mark.parametrize("script", ["tools/setup.sh", ".ci/run"])
+@pytest.mark.parametrize("script", ["tools/setup.sh", "tools/setup_browser.sh", ".ci/run"])
 def test_scripts_parse_and_are_executable(script):
     path = ROOT / script
     shell = path.read_text().splitlines()[0].split("/")[-1].split()[-1]
