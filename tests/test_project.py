@@ -91,3 +91,13 @@ def test_setup_refuses_an_old_python_in_one_sentence(tmp_path):
     assert "no Python from 3.10 to 3.13" in result.stderr
     assert "3.8.1" in result.stderr
     assert not (tmp_path / "venv").exists()
+
+
+def test_browser_setup_without_a_browser_says_what_to_install(tmp_path):
+    for name, line in (("id", "echo 1000"), ("dirname", 'echo "${1%/*}"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    command = [str(ROOT / "tools" / "setup_browser.sh"), str(tmp_path / "venv")]
+    result = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1 and "apt-get install chromium" in result.stderr
