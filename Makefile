@@ -13,10 +13,10 @@ AS_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 LINTED := labkit tests tools lessons
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test releases lab notebooks lint format doctor clean
+.PHONY: help setup run test releases test-browser lab notebooks lint format doctor clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup: $(READY) ## make the environment in .venv, or bring it up to date
 
@@ -31,6 +31,10 @@ test: $(READY) ## run the tests
 
 releases: $(READY) ## run the emulator's tests on the oldest and the newest Triton; TRITON=3.8.0: on that one
 	set -e; for release in $(TRITON); do tools/test_triton.sh $(VENV) $$release; done
+
+test-browser: $(READY) ## drive JupyterLab in headless Chromium; screenshots go to build/browser/
+	@tools/setup_browser.sh "$(VENV)"
+	$(BIN) -m pytest tests/browser
 
 lab: $(READY) ## open JupyterLab on notebooks/
 	$(BIN) -m jupyterlab --notebook-dir=notebooks $(AS_ROOT)

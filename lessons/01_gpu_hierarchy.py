@@ -39,6 +39,7 @@ import triton.language as tl
 from triton import knobs
 
 from labkit import checks
+from labkit.figures.control import with_slider
 from labkit.figures.hierarchy import (
     exec_over_time,
     lines_against_stride,
@@ -183,12 +184,18 @@ def vector_registers(trace, lane):
     return [[row.get(name, "") for name in names] for row in rows], labels, names
 
 
-cells, labels, names = vector_registers(trace, lane)
-registers_over_time(cells, labels, names, title=f"The vector registers of lane {lane}, step by step")
+def draw_registers(lane):
+    cells, labels, names = vector_registers(trace, lane)
+    title = f"The vector registers of lane {lane}, step by step"
+    return registers_over_time(cells, labels, names, title=title)
+
+
+with_slider(draw_registers, "lane", range(lanes), lane)
 
 # %% [markdown]
 # Read it downwards. Lane 5 computes the byte offset 20, loads 5 and 500, adds them, and stores 505. All 64
-# lanes did the same in the same steps, each with its own values. (Change `lane` at the top to watch another.)
+# lanes did the same in the same steps, each with its own values. Move the slider above the picture to watch
+# another one: which numbers change, and which stay? (Where you see no slider, change `lane` at the top.)
 #
 # A lane can have 512 such registers, 32 bits each: 256 architectural ones (`v0`...) and 256 accumulation
 # registers (`a0`...), which matrix instructions like to use. "At most 256", which you may read, counts only

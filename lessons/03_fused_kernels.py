@@ -41,6 +41,7 @@ import triton
 import triton.language as tl
 
 from labkit import checks
+from labkit.figures.control import with_slider
 from labkit.figures.fused import bytes_an_element, number_lines, round_trip_error, share_bars
 from labkit.hardware import chip
 from labkit.kernels.residual_rms_norm import residual_rms_norm, residual_rms_norm_reference
@@ -145,15 +146,22 @@ def round_trip(x, dtype, scale):
 
 
 fnuz = ml_dtypes.float8_e4m3fnuz
-round_trip_error(
-    x,
-    {"scale 1": round_trip(x, fnuz, 1.0), "scale 2": round_trip(x, fnuz, 2.0)},
-    title="Error of float32 to e4m3fnuz and back, saturated (computed)",
-)
+
+
+def draw_errors(scale):
+    return round_trip_error(
+        x,
+        {f"scale {s:g}": round_trip(x, fnuz, s) for s in (1.0, scale)},
+        title="Error of float32 to e4m3fnuz and back, saturated (computed)",
+    )
+
+
+with_slider(draw_errors, "second scale", [2.0**k for k in range(-4, 5) if k], 2.0)
 
 # %% [markdown]
 # In the middle the error stays below 6.25 %: half of the gap between neighbours. At the left end numbers fall
 # below the smallest steps and lose all; at the right end they are cut off. Scale 2 moves the whole window up.
+# The slider tries other scales: which one loses nothing at the right end? What does it lose at the left?
 #
 # ## 2. Residual + RMSNorm + FP8
 #

@@ -70,7 +70,9 @@ def test_make_help_names_each_target():
     assert [name for name in declared if f"make {name} " not in shown] == []
 
 
-@pytest.mark.parametrize("script", ["tools/setup.sh", "tools/test_triton.sh", ".ci/run"])
+@pytest.mark.parametrize(
+    "script", ["tools/setup.sh", "tools/setup_browser.sh", "tools/test_triton.sh", ".ci/run"]
+)
 def test_scripts_parse_and_are_executable(script):
     path = ROOT / script
     shell = path.read_text().splitlines()[0].split("/")[-1].split()[-1]
@@ -96,3 +98,13 @@ def test_setup_refuses_an_old_python_in_one_sentence(tmp_path):
     assert "no Python from 3.10 to 3.13" in result.stderr
     assert "3.8.1" in result.stderr
     assert not (tmp_path / "venv").exists()
+
+
+def test_browser_setup_without_a_browser_says_what_to_install(tmp_path):
+    for name, line in (("id", "echo 1000"), ("dirname", 'echo "${1%/*}"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    command = [str(ROOT / "tools" / "setup_browser.sh"), str(tmp_path / "venv")]
+    result = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1 and "apt-get install chromium" in result.stderr

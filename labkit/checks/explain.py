@@ -58,8 +58,8 @@ def explain_error(error: Exception, kernel: JITFunction | None = None) -> Lines:
     if located is None:
         message = str(error).strip().splitlines()
         told = (("what came", f"{type(error).__name__}: {message[0] if message else 'no message'}"),)
-        # labkit ends the sentence about an endless kernel with file and line.
-        at = re.search(r":(\d+)\.$", message[0]) if isinstance(error, EndlessKernel) else None
+        # The sentence about an endless kernel names file and line.
+        at = re.search(r":(\d+)[.,]", message[0]) if isinstance(error, EndlessKernel) else None
         line = _line(kernel, int(at[1])) if at and kernel is not None else ""
         return (*told, ("your line", line)) if line else told
     reason = getattr(located, "error_message", None) or str(located.__cause__ or "")

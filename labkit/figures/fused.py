@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from labkit.figures.picture import Picture
+from labkit.figures.picture import Picture, on_white
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +21,7 @@ _SOLID = ("#0072B2", "#D55E00", "#009E73", "#E69F00")
 _POINTS = 10
 
 
+@on_white
 def share_bars(shares: pd.DataFrame, *, title: str = "") -> Picture:
     """Stacked bars of shares in percent: one bar a row, one part a column."""
     parts = "; ".join(
@@ -57,6 +58,7 @@ def share_bars(shares: pd.DataFrame, *, title: str = "") -> Picture:
     return picture
 
 
+@on_white
 def number_lines(values: Mapping[str, np.ndarray], *, title: str = "") -> Picture:
     """The positive values of number formats as ticks on one log axis, a line a format.
 
@@ -80,6 +82,7 @@ def number_lines(values: Mapping[str, np.ndarray], *, title: str = "") -> Pictur
     return picture
 
 
+@on_white
 def round_trip_error(x: np.ndarray, errors: Mapping[str, np.ndarray], *, title: str = "") -> Picture:
     """Relative error of a cast and back, in percent, against the value, a line a format; log axes."""
     import numpy as np
@@ -102,6 +105,7 @@ def round_trip_error(x: np.ndarray, errors: Mapping[str, np.ndarray], *, title: 
     return picture
 
 
+@on_white
 def bytes_an_element(
     versions: Sequence[str],
     loaded: Sequence[float],

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from labkit.figures.picture import Picture
+from labkit.figures.picture import Picture, on_white
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +20,7 @@ _PALE, _EDGE = "#e8f2f8", "#333333"
 _POINTS = 10
 
 
+@on_white
 def nested_gpu(levels: Sequence[tuple[str, int, int, str]], *, title: str = "") -> Picture:
     """Zoom from the whole GPU to one lane: each panel's first cell is what the next panel shows.
 
@@ -63,6 +64,7 @@ def _cells(axes: Axes, count: int, columns: int, zooms: bool) -> None:
     axes.set_yticks([])
 
 
+@on_white
 def exec_over_time(lanes: np.ndarray, labels: Sequence[str], *, title: str = "") -> Picture:
     """EXEC lane by lane, one row a step. lanes: bool [steps, lanes]; labels: the instruction of each step."""
     steps, width = lanes.shape
@@ -90,6 +92,7 @@ def exec_over_time(lanes: np.ndarray, labels: Sequence[str], *, title: str = "")
     return picture
 
 
+@on_white
 def reduction_tree(summed: np.ndarray, labels: Sequence[str], *, title: str = "") -> Picture:
     """How many inputs each lane's partial sum holds after each step. summed: int [steps, lanes]."""
     steps, width = summed.shape
@@ -104,11 +107,11 @@ def reduction_tree(summed: np.ndarray, labels: Sequence[str], *, title: str = ""
     from matplotlib.colors import LogNorm
 
     axes.pcolormesh(summed, cmap="cividis", norm=LogNorm(1, width), edgecolors="white", linewidth=0.4)
+    # A number is wider than its cell, so it gets a ground of its own.
+    ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "boxstyle": "round,pad=0.1"}
     for step in range(steps):
         for lane in range(7, width, 8):
-            value = int(summed[step, lane])
-            colour = "black" if value > 6 else "white"
-            _label(axes, lane, step, str(value), color=colour)
+            _label(axes, lane, step, str(int(summed[step, lane])), bbox=ground)
     _instruction_rows(axes, labels)
     axes.set_xticks([lane + 0.5 for lane in range(7, width, 8)], range(7, width, 8), fontsize=_POINTS)
     axes.set_xlabel(
@@ -118,6 +121,7 @@ def reduction_tree(summed: np.ndarray, labels: Sequence[str], *, title: str = ""
     return picture
 
 
+@on_white
 def lines_against_stride(
     strides: Sequence[int], touched: Sequence[float], least: Sequence[float], *, title: str = ""
 ) -> Picture:
@@ -161,6 +165,7 @@ def lines_against_stride(
     return picture
 
 
+@on_white
 def registers_over_time(
     cells: Sequence[Sequence[str]], labels: Sequence[str], registers: Sequence[str], *, title: str = ""
 ) -> Picture:
@@ -193,7 +198,7 @@ def registers_over_time(
     return picture
 
 
-def _label(axes: Axes, column: int, row: int, text: str, **style: str) -> None:
+def _label(axes: Axes, column: int, row: int, text: str, **style: str | dict) -> None:
     axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=_POINTS, **style)
 
 

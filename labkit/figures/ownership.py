@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from labkit.figures.picture import Picture, on_white
+
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
-
-    from labkit.figures.picture import Picture
 
 # Okabe-Ito, lightened so that black text stands out on each; hatches tell the waves apart without colour.
 _COLOURS = ("#a6d9f5", "#f7d08a", "#a3dbc7", "#efc3da", "#f4efa0", "#f0b48c", "#a9c9e8", "#d9d9d9")
@@ -19,6 +19,7 @@ _HATCHES = ("", "//", "..", "xx", "--", "\\\\", "++", "oo")
 _POINTS = 10
 
 
+@on_white
 def owner_maps(
     panels: dict[str, tuple[np.ndarray, np.ndarray]], *, title: str = "", rows: int = 8, columns: int = 16
 ) -> Picture:
@@ -26,8 +27,6 @@ def owner_maps(
 
     panels: name -> (wave, lane), integer arrays [rows, columns] of one shape.
     """
-    from labkit.figures.picture import Picture
-
     figure = Picture(0.33 * columns * len(panels) + 0.9, 0.31 * rows + 1.5, _alt_text(panels))
     all_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     waves = set()
@@ -44,14 +43,13 @@ def owner_maps(
     return figure
 
 
+@on_white
 def lines_by_lane(panels: dict[str, list[np.ndarray]], *, title: str = "") -> Picture:
     """The cache lines that each lane of one wave touches by one load instruction, a panel for each program.
 
     panels: name -> for each lane in order the numbers of the 128-byte lines that it touches, counted from
     the start of the tensor.
     """
-    from labkit.figures.picture import Picture
-
     touched = {name: {int(line) for lines in lanes for line in lines} for name, lanes in panels.items()}
     counts = "; ".join(f"{name}: {len(lines)} lines" for name, lines in touched.items())
     alt = f"Cache lines that the lanes of one wave touch by one load. {counts}."

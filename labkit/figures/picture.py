@@ -7,7 +7,11 @@ import html
 from io import BytesIO
 from typing import Any
 
+from matplotlib import style
 from matplotlib.figure import Figure
+
+# For functions that draw: black on white, also where the notebook's own style is dark.
+on_white = style.context("default")
 
 
 class Picture(Figure):
@@ -22,6 +26,7 @@ class Picture(Figure):
         super().__init__(figsize=(width, height), facecolor="white", layout="constrained")
         self.alt = alt
 
+    @on_white
     def png(self, dots_per_inch: int = 80) -> bytes:
         """The picture as the content of a PNG file with a palette, a quarter of the size of full colour."""
         from PIL import Image

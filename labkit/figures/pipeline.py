@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from labkit.figures.picture import Picture, on_white
+
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from labkit.figures.picture import Picture
 
 # Okabe-Ito, lightened so that black text stands out on each; hatches tell the waves apart without colour.
 _WAVE_COLOURS = ("#a6d9f5", "#f7d08a", "#a3dbc7", "#efc3da", "#f4efa0", "#f0b48c", "#a9c9e8", "#d9d9d9")
@@ -22,6 +22,7 @@ _STAGE_HATCHES = {"ttir": "", "ttgir": "//", "llir": ".."}
 _TEXT_POINTS = 10
 
 
+@on_white
 def layout_picture(
     wave: np.ndarray,
     lane: np.ndarray,
@@ -37,8 +38,6 @@ def layout_picture(
     them. A tensor of one dimension is drawn in lines of `columns` elements. Colour and hatch tell the
     wave; a thick line stands where the lane changes.
     """
-    from labkit.figures.picture import Picture
-
     alt = layout_alt_text(wave, lane, register, name=title or "tensor")
     per_line = 1 if lane.ndim == 2 else min(columns, lane.size)
     wave, lane, register = (_corner(values, rows, columns) for values in (wave, lane, register))
@@ -71,14 +70,13 @@ def layout_alt_text(wave: np.ndarray, lane: np.ndarray, register: np.ndarray, *,
     )
 
 
+@on_white
 def stage_timeline(passes: pd.DataFrame, *, title: str = "") -> Picture:
     """The passes that changed something, in order, with the lines each removed and added.
 
     passes: as `labkit.compiler.passes.pass_table` gives them (columns stage, number, name, changed,
     lines_added, lines_removed). The passes that changed nothing are counted in the legend.
     """
-    from labkit.figures.picture import Picture
-
     changed = passes[passes["changed"]].reset_index(drop=True)
     figure = Picture(9, 0.27 * max(len(changed), 1) + 1.8, timeline_alt_text(passes))
     axes = figure.subplots()

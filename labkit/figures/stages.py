@@ -8,12 +8,12 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from labkit.figures.picture import Picture, on_white
+
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from labkit.figures.picture import Picture
 
 # Okabe-Ito, lightened so that black text stands out on each.
 _TINTS = ("#a6d9f5", "#f7d08a", "#a3dbc7", "#efc3da", "#f4efa0", "#f0b48c")
@@ -22,14 +22,13 @@ _SOLID = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#D55E00", "#56
 _POINTS = 10
 
 
+@on_white
 def two_roads(sizes: dict[str, str], makers: list[str], *, title: str = "") -> Picture:
     """The road through the compiler and the one through the interpreter, from one source.
 
     sizes: what each stop of the compiled road holds, in order, the Python source first: name -> size in
     words ("26 lines"). makers: who leads from each stop to the next, one less than there are stops.
     """
-    from labkit.figures.picture import Picture
-
     stops = list(sizes.items())
     road = ", ".join(f"{name} {size}" for name, size in stops)
     figure = Picture(
@@ -76,14 +75,13 @@ def two_roads(sizes: dict[str, str], makers: list[str], *, title: str = "") -> P
     return figure
 
 
+@on_white
 def syntax_beside_ir(source: list[tuple[int, str]], nodes: pd.DataFrame, *, title: str = "") -> Picture:
     """Each line of a kernel, the syntax nodes in it, and the operations that each node became.
 
     source: (line number, text) of the lines to show, in order. nodes: columns source_line, node, code,
     operations (a list), as `labkit.compiler.front_end.node_by_operation` gives them.
     """
-    from labkit.figures.picture import Picture
-
     total = sum(len(names) for names in nodes["operations"])
     code, became = nodes["code"].iloc[-1], ", ".join(nodes["operations"].iloc[-1])
     alt = (
@@ -114,13 +112,12 @@ def syntax_beside_ir(source: list[tuple[int, str]], nodes: pd.DataFrame, *, titl
     return figure
 
 
+@on_white
 def dialect_bars(counts: pd.DataFrame, *, title: str = "") -> Picture:
     """Operations by dialect at several moments of one compile, a bar for each moment.
 
     counts: one row a moment (the index names it), one column a dialect, whole numbers.
     """
-    from labkit.figures.picture import Picture
-
     parts = []
     for moment, row in counts.iterrows():
         parts.append(f"{moment}: " + ", ".join(f"{count} {name}" for name, count in row.items() if count))
@@ -143,6 +140,7 @@ def dialect_bars(counts: pd.DataFrame, *, title: str = "") -> Picture:
     return figure
 
 
+@on_white
 def rounding_picture(
     values: np.ndarray,
     results: dict[str, np.ndarray],
@@ -157,8 +155,6 @@ def rounding_picture(
     smallest_normal, largest: of the format that is rounded to, drawn as dashed lines.
     """
     import numpy as np
-
-    from labkit.figures.picture import Picture
 
     (name, first), (other, second) = results.items()
     differs = first != second

@@ -9,12 +9,11 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import style
 from matplotlib.patches import Rectangle
 
 from labkit.errors import LabkitError
 from labkit.figures import hierarchy
-from labkit.figures.picture import Picture
+from labkit.figures.picture import Picture, on_white
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +29,7 @@ _MOST_ROWS = 60
 _WRITTEN_OUT = (*range(0, 64, 8), 63)  # lanes whose values stand in the cells
 
 
-@style.context("default")  # black on white, also where the notebook's own style is dark
+@on_white
 def draw(
     trace: Trace, figure: str = "exec", *, register: str = "", step: int | None = None, title: str = ""
 ) -> Picture:

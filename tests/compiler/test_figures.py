@@ -12,6 +12,7 @@ from labkit.compiler.layouts import Blocked
 from labkit.compiler.passes import pass_table
 from labkit.figures.picture import Picture
 from labkit.figures.pipeline import layout_picture, stage_timeline, timeline_alt_text
+from tests.figures.conftest import drawn  # noqa: F401  each picture drawn here must be readable, too
 
 
 def texts(picture):

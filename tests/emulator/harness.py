@@ -84,7 +84,7 @@ def _execute_fast(state: State, instruction: Instruction, step: Callable) -> Non
     fast.use(plan)
     at, stop = np.zeros(state.waves, np.int64), np.zeros(state.waves, np.int64)
     waves = np.arange(state.waves) if state.group is None else np.flatnonzero(state.group)
-    fast.run(waves, at, stop, 100)
+    fast.run(waves, at, stop, np.zeros(state.waves, np.int64), 100)
     left = stop == Stop.NUMPY
     if left.any():
         group = state.group

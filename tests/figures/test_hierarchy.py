@@ -36,6 +36,12 @@ def test_reduction_tree_names_what_the_last_lane_holds():
     assert "In the end lane 63 holds 64." in picture.alt
 
 
+def test_reduction_tree_of_lanes_beside_lanes_with_less():
+    held = np.array([np.ones(64), *(np.minimum(np.arange(64) % 16 + 1, 2.0**k) for k in range(5))])
+    picture = hierarchy.reduction_tree(held.astype(int), ["step"] * 6)  # the fixture judges its contrasts
+    assert texts(picture)[-1] == "16"
+
+
 def test_lines_against_stride_writes_each_value():
     picture = hierarchy.lines_against_stride([1, 2, 4], [2.0, 4.0, 8.0], [2.0, 2.0, 2.0])
     assert texts(picture) == ["2", "4", "8"]
