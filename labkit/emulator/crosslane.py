@@ -117,7 +117,7 @@ def row_and_bank(instruction: Instruction) -> np.ndarray:
     return ((rows >> (_LANE >> 4)) & (banks >> ((_LANE >> 2) & 3)) & 1).astype(bool)
 
 
-def _field(instruction: Instruction, selector: str) -> tuple[int, int]:
+def sdwa_field(instruction: Instruction, selector: str) -> tuple[int, int]:
     """(shift, width) in bits of BYTE_n, WORD_n or DWORD."""
     name, _, number = selector.partition("_")
     widths = {"BYTE": 8, "WORD": 16, "DWORD": 32}
@@ -147,7 +147,7 @@ def sdwa_sources(
 def _sdwa_reader(
     state: State, instruction: Instruction, operand: Register, kind: str, selector: str
 ) -> Reader:
-    shift, width = _field(instruction, selector)
+    shift, width = sdwa_field(instruction, selector)
     register, dtype = getattr(state, operand.file)[operand.index], DTYPES[kind]
     lift = np.uint32(32 - width)
 
@@ -169,7 +169,7 @@ def sdwa_results(
     selector = instruction.modifiers.get("dst_sel", "DWORD")
     if kind == "mask" or selector == "DWORD":
         return [writer(state, instruction, operand, kind)]
-    shift, width = _field(instruction, selector)
+    shift, width = sdwa_field(instruction, selector)
     unused = instruction.modifiers.get("dst_unused", "UNUSED_PAD")
     if not isinstance(operand, Register) or unused not in ("UNUSED_PAD", "UNUSED_PRESERVE"):
         raise instruction.refuse(f"`dst_unused:{unused}` is not implemented")

@@ -30,11 +30,11 @@ LineKeeper = Callable[[Instruction, np.ndarray, int, np.ndarray], None]
 # Called with (lanes [W, 64] or [W, 1], their addresses, the bytes that each must be a multiple of).
 Misaligned = Callable[[np.ndarray, np.ndarray, int, Instruction], None]
 
-_FORM = re.compile(r"(global|flat|buffer)_(load|store|atomic)_(\w+)")
-_SIZES = {"dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "byte": 1, "ubyte": 1, "sbyte": 1,
+FORM = re.compile(r"(global|flat|buffer)_(load|store|atomic)_(\w+)")
+SIZES = {"dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "byte": 1, "ubyte": 1, "sbyte": 1,
           "short": 2, "ushort": 2, "sshort": 2}  # fmt: skip
 _SIGNED = {"sbyte": np.int8, "sshort": np.int16}
-_CACHE_HINTS = ("sc0", "sc1", "nt", "glc", "slc")
+CACHE_HINTS = ("sc0", "sc1", "nt", "glc", "slc")
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Context:
 
 def _addresses(state: State, instruction: Instruction, operands: list) -> Callable[[], tuple]:
     """For global_ and flat_: a function that gives addresses [W, 64] and None (no lane is masked away)."""
-    instruction.allow("offset", *_CACHE_HINTS)
+    instruction.allow("offset", *CACHE_HINTS)
     base, scalar_base = operands[0], operands[1] if len(operands) > 1 else Name("off")
     offset = np.uint64(int(instruction.modifiers.get("offset", "0"), 0) & 0xFFFFFFFFFFFFFFFF)
     if isinstance(scalar_base, Register):
@@ -77,7 +77,7 @@ def _buffer_addresses(
 
     Triton masks a lane by an offset beyond num_records: its load gives 0, its store vanishes.
     """
-    instruction.allow("offen", "offset", "lds", *_CACHE_HINTS)
+    instruction.allow("offen", "offset", "lds", *CACHE_HINTS)
     index, resource, scalar_offset = operands
     if not isinstance(resource, Register) or resource.count != 4:
         raise instruction.refuse("expected a buffer resource of four scalar registers")
@@ -123,7 +123,7 @@ _MASKED_UP_TO = np.uint64((1 << 31) + (1 << 12))  # a buffer instruction's const
 
 def bind_global(state: State, instruction: Instruction, context: Context, record: Recorder) -> Step:
     """A step for any global_, flat_ or buffer_ load, store or atomic."""
-    family, kind, width = _FORM.fullmatch(instruction.operation).groups()  # type: ignore[union-attr]
+    family, kind, width = FORM.fullmatch(instruction.operation).groups()  # type: ignore[union-attr]
     operands = list(instruction.operands)
     to_lds = "lds" in instruction.modifiers
     if family == "buffer":
@@ -207,9 +207,9 @@ class _Access:
     def _size(self, width: str) -> tuple[int, str]:
         """Bytes a lane, and "", "_d16" or "_d16_hi", of a width such as "dwordx4" or "short_d16_hi"."""
         name, marker, rest = width.partition("_d16")
-        if name not in _SIZES or rest not in ("", "_hi"):
+        if name not in SIZES or rest not in ("", "_hi"):
             raise self.instruction.refuse("this width is not implemented")
-        return _SIZES[name], marker + rest
+        return SIZES[name], marker + rest
 
     def load(self, width: str, target: Register) -> Step:
         """Words from memory into registers; a _d16 form fills one half of a register."""

@@ -15,8 +15,8 @@ from labkit.emulator.program import Instruction
 from labkit.emulator.state import State
 
 Step = Callable[[], object]
-_PLAIN = re.compile(r"ds_(read|write)_(b32|b64|b96|b128|b8|b16|u8|i8|u16|i16)(?:_(d16_hi|d16))?")
-_PAIRED = re.compile(r"ds_(read|write)2(st64)?_b(32|64)")
+PLAIN = re.compile(r"ds_(read|write)_(b32|b64|b96|b128|b8|b16|u8|i8|u16|i16)(?:_(d16_hi|d16))?")
+PAIRED = re.compile(r"ds_(read|write)2(st64)?_b(32|64)")
 _ATOMIC = re.compile(
     r"ds_(add|sub|min|max|and|or|xor|inc|dec|cmpst|wrxchg)_(rtn_)?(u32|i32|b32|f32|u64|i64|b64)"
 )
@@ -25,9 +25,9 @@ _SIGNED = {"i8": np.int8, "i16": np.int16}
 
 def bind_lds(state: State, instruction: Instruction) -> Step:
     """A step for a ds_ read, write or atomic."""
-    if match := _PLAIN.fullmatch(instruction.operation):
+    if match := PLAIN.fullmatch(instruction.operation):
         return _bind_plain(state, instruction, *match.groups())
-    if match := _PAIRED.fullmatch(instruction.operation):
+    if match := PAIRED.fullmatch(instruction.operation):
         return _bind_paired(state, instruction, *match.groups())
     if match := _ATOMIC.fullmatch(instruction.operation):
         return _bind_atomic(state, instruction, *match.groups())

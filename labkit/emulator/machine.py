@@ -1,8 +1,8 @@
-"""Run a program: bind its instructions to registers, then advance waves block by block.
+"""Run a program: bind its instructions to registers, then let the waves of a batch execute it.
 
-All waves of a batch run together. Of the places where waves stand, the earliest block in the program goes
-first, with every wave that stands there: that brings waves back together after a branch. Barriers hold a
-wave until its whole workgroup has arrived or ended.
+Each wave goes as far as the fast path takes it. An instruction that only NumPy executes is executed for all
+waves that stand at it: of the places where waves stand so, the earliest in the program goes first, which
+brings waves back together after a branch. Barriers hold a wave until its workgroup has arrived or ended.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Observer(Protocol):
 # runs for ever. It is so large because it would end honest kernels, too; ours need some ten thousand.
 _budget: ContextVar[int] = ContextVar("budget", default=50_000_000)
 _fast: ContextVar[bool] = ContextVar("fast", default=True)
-# Every so many blocks the furthest waves go first, so that a wave which spins on memory lets others write it.
+# Every so many turns the furthest waves go first, so that a wave which spins on memory lets others write it.
 _FAIRNESS = 256
 _TURN = 1 << 16  # rows that a wave executes before others have their turn
 # After so many rows of one wave, and again each time they have doubled, that wave is watched for some rows:

@@ -1,11 +1,11 @@
-"""Turn an instruction into the rows of a segment, or say that the fast path does not know it."""
+"""Turn an instruction into rows for the interpreter, or say that the fast path does not know it."""
 
 from __future__ import annotations
 
 import re
 
 from labkit.emulator.access import DTYPES
-from labkit.emulator.crosslane import dpp_source, row_and_bank
+from labkit.emulator.crosslane import dpp_source, row_and_bank, sdwa_field
 from labkit.emulator.native.encode_memory import encode_global, encode_lds
 from labkit.emulator.native.encode_packed import PACKED, encode_fma_mix, encode_matrix, encode_packed
 from labkit.emulator.native.encode_scalar import encode_scalar
@@ -76,9 +76,7 @@ def _vector(encoder: Encoder, instruction: Instruction) -> list[Row]:
     """An entry of the table of vector operations."""
     operation, compare = instruction.operation, _COMPARE.fullmatch(instruction.operation)
     name = f"COMPARE_{compare[2].upper()}" if compare else operation.upper()
-    op = _SAME.get(operation) or Op.__members__.get(name)
-    if operation == "v_mov_b32" or operation.startswith("v_accvgpr"):
-        op = Op.V_MOV_B32
+    op = _SAME.get(operation, Op.__members__.get(name))
     if op is None or operation not in VECTOR:
         raise Unknown
     entry = VECTOR[operation]
@@ -132,10 +130,10 @@ def _selected(instruction: Instruction, operand: object, source: From, number: i
     """A source with its half or byte chosen, by SDWA or op_sel."""
     shift, width = 0, 32
     if instruction.encoding == "sdwa":
-        shift, width = _field(instruction.modifiers.get(f"src{number}_sel", "DWORD"))
+        shift, width = sdwa_field(instruction, instruction.modifiers.get(f"src{number}_sel", "DWORD"))
     elif "op_sel" in instruction.modifiers:
         chosen = parse_list(instruction.modifiers["op_sel"])
-        if kind not in ("f16", "u16", "i16") or len(chosen) > number and chosen[number] and kind == "mask":
+        if kind not in ("f16", "u16", "i16"):
             raise Unknown
         shift = 16 * chosen[number]
     if shift == 0 and width == 32:
@@ -144,22 +142,9 @@ def _selected(instruction: Instruction, operand: object, source: From, number: i
         if instruction.encoding == "sdwa" and not isinstance(operand, Register):
             return source  # a constant is as it is
         raise Unknown
-    if (
-        width < 32
-        and (isinstance(operand, Register) and (operand.negated or operand.absolute))
-        and width != 16
-    ):
+    if width == 8 and (operand.negated or operand.absolute):
         raise Unknown
     return From(source.kind, source.at, shift, source.keep & ((1 << width) - 1), source.flip)
-
-
-def _field(selector: str) -> tuple[int, int]:
-    """(shift, width) in bits of BYTE_n, WORD_n or DWORD."""
-    name, _, number = selector.partition("_")
-    width = {"BYTE": 8, "WORD": 16, "DWORD": 32}.get(name)
-    if width is None:
-        raise Unknown
-    return width * int(number or 0), width
 
 
 def _place(instruction: Instruction, row: Row, kind: str) -> None:
@@ -167,7 +152,7 @@ def _place(instruction: Instruction, row: Row, kind: str) -> None:
     modifiers = dict(instruction.modifiers)
     modifiers.pop("op_sel", None)
     if instruction.encoding == "sdwa":
-        shift, width = _field(modifiers.pop("dst_sel", "DWORD"))
+        shift, width = sdwa_field(instruction, modifiers.pop("dst_sel", "DWORD"))
         unused = modifiers.pop("dst_unused", "UNUSED_PAD")
         for name in ("src0_sel", "src1_sel"):
             modifiers.pop(name, None)

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import re
-
+from labkit.emulator.global_memory import CACHE_HINTS, FORM, SIZES
+from labkit.emulator.lds import PAIRED, PLAIN
 from labkit.emulator.native.memory import Address, Widen
 from labkit.emulator.native.operations import Op, Source
 from labkit.emulator.native.rows import Encoder, From, Row, Unknown
 from labkit.emulator.operands import Constant, Name, Register
 from labkit.emulator.program import Instruction
 
-_GLOBAL = re.compile(r"(global|flat|buffer)_(load|store)_(\w+)")
-_SIZES = {"dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16, "byte": 1, "ubyte": 1, "sbyte": 1,
-          "short": 2, "ushort": 2, "sshort": 2}  # fmt: skip
-_CACHE_HINTS = {"sc0", "sc1", "nt", "glc", "slc"}
-_PLAIN = re.compile(r"ds_(read|write)_(b32|b64|b96|b128|b8|b16|u8|i8|u16|i16)(?:_(d16_hi|d16))?")
-_PAIRED = re.compile(r"ds_(read|write)2(st64)?_b(32|64)")
-
 
 def encode_global(encoder: Encoder, instruction: Instruction) -> list[Row]:
     """A load or store between global memory and registers."""
-    match = _GLOBAL.fullmatch(instruction.operation)
-    if match is None:
-        raise Unknown  # an atomic
+    match = FORM.fullmatch(instruction.operation)
+    if match is None or match[2] == "atomic":
+        raise Unknown
     family, kind, width = match.groups()
     name, marker, rest = width.partition("_d16")
     half = marker + rest
-    allowed = {"offset", *_CACHE_HINTS, *(["offen"] if family == "buffer" else [])}
-    if name not in _SIZES or half not in ("", "_d16", "_d16_hi") or set(instruction.modifiers) - allowed:
+    allowed = {"offset", *CACHE_HINTS, *(["offen"] if family == "buffer" else [])}
+    if name not in SIZES or half not in ("", "_d16", "_d16_hi") or set(instruction.modifiers) - allowed:
         raise Unknown
     operands = list(instruction.operands)
     data = operands.pop(1 if kind == "store" and family != "buffer" else 0)
@@ -43,7 +36,7 @@ def encode_global(encoder: Encoder, instruction: Instruction) -> list[Row]:
     widen = {"": Widen.SIGN if name in ("sbyte", "sshort") else Widen.ZERO, "_d16": Widen.LOW_HALF,
              "_d16_hi": Widen.HIGH_HALF}[half]  # fmt: skip
     shift = 16 if kind == "store" and half == "_d16_hi" else 0
-    parameters = (mode, _SIZES[name], encoder.row_of(data), offset, base, widen, shift)
+    parameters = (mode, SIZES[name], encoder.row_of(data), offset, base, widen, shift)
     op = Op.GLOBAL_LOAD if kind == "load" else Op.GLOBAL_STORE
     if name in ("sbyte", "sshort") and half:
         raise Unknown
@@ -63,9 +56,9 @@ def _buffer(encoder: Encoder, instruction: Instruction, operands: list) -> tuple
 
 def encode_lds(encoder: Encoder, instruction: Instruction) -> list[Row]:
     """A ds_ read or write; atomics and permutes stay with NumPy."""
-    if match := _PLAIN.fullmatch(instruction.operation):
+    if match := PLAIN.fullmatch(instruction.operation):
         return _plain(encoder, instruction, *match.groups())
-    if match := _PAIRED.fullmatch(instruction.operation):
+    if match := PAIRED.fullmatch(instruction.operation):
         return _paired(encoder, instruction, *match.groups())
     if instruction.operation == "ds_bpermute_b32" and not set(instruction.modifiers) - {"offset"}:
         target, *operands = instruction.operands

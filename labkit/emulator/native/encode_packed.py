@@ -7,7 +7,8 @@ from labkit.emulator.matrix_forms import parse_form
 from labkit.emulator.native.matrix import Kind
 from labkit.emulator.native.operations import Op, Result, Source
 from labkit.emulator.native.rows import ALL_BITS, Encoder, From, Row, Unknown
-from labkit.emulator.operands import Constant, Register, parse_list
+from labkit.emulator.operands import Constant, Register
+from labkit.emulator.packed import selector
 from labkit.emulator.program import Instruction
 
 PACKED = {
@@ -30,14 +31,14 @@ def encode_packed(encoder: Encoder, instruction: Instruction) -> list[Row]:
     target, *operands = instruction.operands
     rows = []
     for part, name in enumerate(("lo", "hi")):
-        chosen = _selector(instruction, "op_sel" if part == 0 else "op_sel_hi", part)
-        negated = _selector(instruction, f"neg_{name}", 0)
+        chosen = selector(instruction, "op_sel" if part == 0 else "op_sel_hi", part)
+        negated = selector(instruction, f"neg_{name}", 0)
         read = [
             _element(encoder, instruction, operand, halves, at, negative)
             for operand, at, negative in zip(operands, chosen, negated, strict=True)
         ]
         if moves:  # op_sel alone chooses: the low result from the first pair, the high one from the second
-            at = _selector(instruction, "op_sel", 0)[part]
+            at = selector(instruction, "op_sel", 0)[part]
             read = [_element(encoder, instruction, operands[part], False, at, 0)]
         row = Row(op, read, Result.VECTOR, encoder.row_of(target) + (0 if halves else part))
         if halves:
@@ -53,12 +54,6 @@ def _ordered(rows: list[Row]) -> list[Row]:
     if second.overwrites(first):
         raise Unknown
     return [second, first]
-
-
-def _selector(instruction: Instruction, name: str, default: int) -> tuple[int, ...]:
-    if name in instruction.modifiers:
-        return parse_list(instruction.modifiers[name])
-    return (default,) * (len(instruction.operands) - 1)
 
 
 def _element(
@@ -88,7 +83,7 @@ def encode_fma_mix(encoder: Encoder, instruction: Instruction) -> list[Row]:
     if set(instruction.modifiers) - {"op_sel", "op_sel_hi"}:
         raise Unknown
     target, *operands = instruction.operands
-    is_half, part = _selector(instruction, "op_sel_hi", 0), _selector(instruction, "op_sel", 0)
+    is_half, part = selector(instruction, "op_sel_hi", 0), selector(instruction, "op_sel", 0)
     sources, halves = [], 0
     for number, operand in enumerate(operands):
         if not is_half[number]:

@@ -31,6 +31,8 @@ class Fast:
         self.encoder = Encoder(len(state.v))
         self.chip = np.zeros(1, CHIP)
         self._kept: dict[str, np.ndarray] = {}  # what the addresses in `chip` point to
+        self._plan: Plan | None = None
+        self._told: tuple = ()  # for which memory, at how many changes, and recorder the ranges in `chip` are
         self._tell(**{name: np.zeros(words, np.uint32) for name, words in _SCRATCH.items()})
         self._tell(v=state.registers, s=state.s, scc=state.scc, saturate=state.fp16_overflow)
         formats = FP8_FORMATS[state.fnuz]
@@ -59,9 +61,12 @@ class Fast:
         self._tell_allocations()
 
     def _tell_allocations(self) -> None:
-        """What may be touched, anew where an access has made it more."""
+        """What may be touched, anew for a launch and where an access has made it more."""
+        now = (self._memory, self._memory.changes, self._lines)
+        if now == self._told:
+            return
+        self._told = now
         allocations, counting = self._memory.allocations, self.chip["counting"][0]
-        self._changes = self._memory.changes
         self.chip["allocations"] = len(allocations)
         self._tell(
             bases=np.array([a.base for a in allocations]),
@@ -79,14 +84,16 @@ class Fast:
 
     def use(self, plan: Plan) -> None:
         """Execute this plan's rows from now on."""
+        if plan is self._plan:
+            return
+        self._plan = plan
         self._rows, self._sources, lanes = plan.tables
         self._tell(dpp=lanes, memo=np.zeros((2 * len(plan.program.instructions), 3 + LANES), np.int64))
 
     def run(self, waves: np.ndarray, at: np.ndarray, stop: np.ndarray, spent: np.ndarray, turn: int) -> None:
         """As interpreter.run."""
         # An access through a pointer from memory may have added an allocation, or one that left its view.
-        if self._memory.changes != self._changes:
-            self._tell_allocations()
+        self._tell_allocations()
         if self._lines is not None:  # a NumPy step may have made its buffer larger
             lines = self._lines
             self._tell(lines=lines.buffer, lines_used=lines.used, workgroups=lines.workgroups)

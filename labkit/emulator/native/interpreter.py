@@ -244,5 +244,9 @@ def prepare() -> None:
         note.cancel()
 
 
-_SOURCES = sorted(Path(__file__).parent.glob("*.py"))
+# What is compiled takes names from those beside this package, too.
+_SOURCES = [
+    *sorted(Path(__file__).parent.glob("*.py")),
+    *(Path(__file__).parents[1] / name for name in ("operands.py", "state.py", "traffic.py")),
+]
 run = _compile(hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest())

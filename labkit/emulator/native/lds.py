@@ -7,16 +7,18 @@ or, for a write, the shift of its source.
 
 from __future__ import annotations
 
-from labkit.emulator.native.bits import lane, load8, load16, load32, numbers, words
+from labkit.emulator.native.bits import lane, numbers, words
 from labkit.emulator.native.integer import ROW
-from labkit.emulator.native.memory import I64, L, U, is_on, put_bytes, widen
+from labkit.emulator.native.memory import I64, L, U, fill, get_bytes, is_on, put_bytes
 from labkit.emulator.state import LANES
-from labkit.emulator.traffic import LDS_BANKS, LdsCount
+from labkit.emulator.traffic import LANES_PER_PHASE, LDS_BANKS, LdsCount
+from labkit.emulator.traffic import phase_kind as numpy_phase_kind
 
 _ALL_BYTES = U(0xFFFFFFFF)
 TOTALS = 8 * len(LdsCount)  # bytes of one instruction's totals
 MEMO = 8 * (3 + LANES)  # bytes of what is remembered of a part of an instruction
 _EVERY = U(0x01010101)  # one byte's number in all four bytes of a word
+phase_kind = lane(numpy_phase_kind)
 
 
 @lane
@@ -51,15 +53,20 @@ def with_mark(marks, mine, field):
 
 
 @lane
+def field_of(at, size):
+    """The bytes of a word that an access at byte `at` touches, as a mask."""
+    return _ALL_BYTES if size >= 4 else U(U((1 << (8 * size)) - 1) << U((at & 3) * 8))
+
+
+@lane
 def may_read(on, first, size, own, a, chip):
     """Whether all bytes were written, none by another wave since the barrier. Marks them as read."""
     written, writer, reader = words(chip.written), words(chip.writer), words(chip.reader)
     several = chip.waves_per_workgroup > 1  # one wave has nobody to race with
-    narrow = U((1 << (8 * size)) - 1) if size < 4 else U(0)
     for i in range(LANES):
         if is_on(on, i):
             at = first + I64(a[i])
-            field = U(narrow << U((at & 3) * 8)) if size < 4 else _ALL_BYTES
+            field = field_of(at, size)
             mine = U(own * _EVERY) & field
             for k in range(max(size // 4, 1)):
                 word = L((at >> 2) + k)
@@ -77,12 +84,11 @@ def may_write(on, first, size, own, a, register, shift, chip):
     """Whether no other wave touched the bytes since the barrier, or they keep their value. Marks them."""
     written, writer, reader = words(chip.written), words(chip.writer), words(chip.reader)
     several = chip.waves_per_workgroup > 1  # one wave has nobody to race with
-    narrow = U((1 << (8 * size)) - 1) if size < 4 else U(0)
     for i in range(LANES):
         if is_on(on, i):
             at = first + I64(a[i])
             move = U((at & 3) * 8)
-            field = U(narrow << move) if size < 4 else _ALL_BYTES
+            field = field_of(at, size)
             mine = U(own * _EVERY) & field
             for k in range(max(size // 4, 1)):
                 word = L((at >> 2) + k)
@@ -138,8 +144,8 @@ def remember_pattern(memo, on, a):
 def conflicts(row, part, on, write, a, chip):
     """(cycles, cycles without conflicts) of one access; traffic.count_banks has the rule."""
     size, offset = row.p0, row.p2 if part == 0 else row.p3
-    kind = 0 if size <= 4 else 1 if size == 8 else 3 if write else 2
-    per_phase = 32 if kind == 0 else 16 if kind == 1 else 8
+    kind = phase_kind(size, write)
+    per_phase = LANES_PER_PHASE[kind]
     order, banks = numbers(chip.phases + 8 * LANES * kind), numbers(chip.banks)
     cycles, phases = 0, 0
     for start in range(0, LANES, per_phase):
@@ -181,16 +187,10 @@ def read(row, on, a, wave, base, chip):
             t = words(chip.result + (part * count + k) * ROW)
             for i in range(LANES):
                 if is_on(on, i):
-                    address = start + I64(a[i]) + 4 * k
-                    t[i] = load32(address) if size >= 4 else load16(address) if size == 2 else load8(address)
+                    t[i] = get_bytes(start + I64(a[i]) + 4 * k, size)
     # All of it before any register changes: the result may contain the address register.
     for k in range(row.p1 * count):
-        t = words(chip.result + k * ROW)
-        register = words(chip.v + 4 * ((row.p4 + k) * chip.pitch + wave * LANES))
-        if size < 4:
-            widen(row.p6, size, t, register)
-        for i in range(LANES):
-            register[i] = t[i] if is_on(on, i) else register[i]
+        fill(row.p4 + k, on, row.p6, size, words(chip.result + k * ROW), wave, chip)
 
 
 @lane

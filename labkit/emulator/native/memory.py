@@ -20,8 +20,6 @@ U, L, I64 = np.uint32, np.uint64, np.int64
 _ONE = L(1)
 _TWO_TO_32 = 1 << 32
 _MASKED_UP_TO = (1 << 31) + (1 << 12)  # as in global_memory: Triton's offset of a masked lane
-
-
 TOTALS = 8 * len(Count)  # bytes of one instruction's totals
 
 
@@ -189,13 +187,18 @@ def load(row, on, active, wave, chip):
         for i in range(LANES):
             t[i] = U(0)
             if is_on(active, i):
-                address = at[i] + 4 * k
-                t[i] = load32(address) if size >= 4 else load16(address) if size == 2 else load8(address)
-        register = words(chip.v + 4 * ((row.p2 + k) * chip.pitch + wave * LANES))
-        if size < 4:
-            widen(row.p5, size, t, register)
-        for i in range(LANES):
-            register[i] = t[i] if is_on(on, i) else register[i]
+                t[i] = get_bytes(at[i] + 4 * k, size)
+        fill(row.p2 + k, on, row.p5, size, t, wave, chip)
+
+
+@lane
+def fill(number, on, how, size, t, wave, chip):
+    """Loaded values into a vector register, in the lanes that are on."""
+    register = words(chip.v + 4 * (number * chip.pitch + wave * LANES))
+    if size < 4:
+        widen(how, size, t, register)
+    for i in range(LANES):
+        register[i] = t[i] if is_on(on, i) else register[i]
 
 
 @lane
@@ -219,6 +222,11 @@ def store(row, active, wave, chip):
         for i in range(LANES):
             if is_on(active, i):
                 put_bytes(at[i] + 4 * k, size, register[i] >> shift)
+
+
+@lane
+def get_bytes(address, size):
+    return load32(address) if size >= 4 else load16(address) if size == 2 else load8(address)
 
 
 @lane

@@ -1,4 +1,4 @@
-"""The numbers by which the two tables of a segment name things, and the tables' columns."""
+"""The numbers by which the interpreter's two tables name things, and the tables' columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Result(IntEnum):
 
 
 class Op(IntEnum):
-    """What a row of a segment does. The names are those of the instructions where one stands for one."""
+    """What a row does. The names are those of the instructions where one stands for one."""
 
     V_MOV_B32 = 0
     V_NOT_B32 = auto()
@@ -187,7 +187,7 @@ ROW = np.dtype([(name, "i8") for name in (
 # A source is ((bits >> shift) & keep) ^ flip: a half or a byte of a register, |x| and -x.
 SOURCE = np.dtype([("kind", "i8"), ("at", "i8"), ("shift", "u4"), ("keep", "u4"), ("flip", "u4"), ("", "u4")])
 
-# What a segment works on: a launch's shape and settings, and the addresses of its state and tables.
+# What the interpreter works on: a launch's shape and settings, and the addresses of its state and tables.
 CHIP = np.dtype([(name, "i8") for name in (
     "count",  # 64, a wave's lanes: LLVM makes vector instructions of a loop whose length it does not know
     "waves",

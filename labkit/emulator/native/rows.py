@@ -1,4 +1,4 @@
-"""A row of a segment while it is made, and the sources that it names."""
+"""A row for the interpreter while it is made, and the sources that it names."""
 
 from __future__ import annotations
 
