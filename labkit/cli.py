@@ -126,7 +126,7 @@ def execute_script(
         finally:
             for launch in launches:
                 for finding in launch.faults:
-                    typer.echo(f"labkit: fault: {finding}", err=True)
+                    typer.echo(f"labkit: {finding.word}: {finding}", err=True)
             if counters is not None:
                 write_counters(launches, counters)
                 if not launches:

@@ -50,9 +50,10 @@ def start(
 
     device: None takes the GPU that is here, else an emulated MI300X; "MI300X" or "MI355X" takes the
     emulated chip of that name. The environment variable LABKIT_DEVICE stands in for None.
-    faults: what the emulated chip does where a kernel touches memory outside its tensors, reads LDS that
-    nothing wrote, or lets waves race in LDS: "raise" an error at the first, "report" them in
-    labkit.last_launch().faults and go on, or "off", look for none.
+    faults: what the emulated chip does where a kernel touches memory outside its tensors or misaligned, reads
+    LDS that nothing wrote, lets waves race in LDS, or misses a wait: "raise" an error at the first, "report"
+    them in labkit.last_launch().faults and go on, or "off", look for none. An access outside a view, but in
+    its storage, is only listed there.
     counters: whether the emulated chip counts memory accesses, which costs some time; it always counts
     instructions.
     Raises EnvironmentProblem where Triton is missing, too old or too new, or cannot write its cache.

@@ -53,6 +53,11 @@ class Finding:
     def __str__(self) -> str:
         return self.message
 
+    @property
+    def word(self) -> str:
+        """What to call it where findings are listed."""
+        return "hint" if self.soft else "fault"
+
 
 @dataclass(slots=True)
 class Faults:

@@ -48,7 +48,9 @@ class Launch:
     faults: list[Finding] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
-        found = "".join(f"<p>Fault: {html.escape(str(finding))}</p>" for finding in self.faults)
+        found = "".join(
+            f"<p>{finding.word.title()}: {html.escape(str(finding))}</p>" for finding in self.faults
+        )
         return f"<p>{self}</p>{found}{self.counters.summary().to_html(index=False)}"
 
     def __str__(self) -> str:

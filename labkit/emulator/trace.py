@@ -149,7 +149,9 @@ class Trace:
         more = ""
         if len(self) > _ROWS_SHOWN:
             more = f"<p>The first {_ROWS_SHOWN} steps; trace[{_ROWS_SHOWN}:] has the rest.</p>"
-        faults = "".join(f"<p>Fault: {html.escape(str(finding))}</p>" for finding in self.faults)
+        faults = "".join(
+            f"<p>{finding.word.title()}: {html.escape(str(finding))}</p>" for finding in self.faults
+        )
         return f"<p>{html.escape(str(self))}</p>{faults}<table>{_row(head, 'th')}{_body(rows)}</table>{more}"
 
 

@@ -239,6 +239,7 @@ def test_views_of_one_storage_may_reach_each_other():
     seeded.seeded_view[(1,)](both[:200], both[200:], 200, BUG=True, BLOCK=256)
     (finding,) = labkit.last_launch().faults
     assert finding.soft and "only a hint" in finding.message and "`x_ptr`" in finding.message
+    assert "<p>Hint: " in labkit.last_launch()._repr_html_()
     assert torch.equal(both[200:], torch.arange(200.0))
 
 
