@@ -12,7 +12,7 @@ from labkit.checks.feedback import NOT_SOLVED, SOLVED
 if TYPE_CHECKING:
     import pandas as pd
 
-EXERCISES: tuple[Exercise, ...] = (hierarchy.masked_tail, pipeline.wide_loads, fused.saturate)
+EXERCISES: tuple[Exercise, ...] = hierarchy.EXERCISES + pipeline.EXERCISES + fused.EXERCISES
 
 
 def progress_table(notebook: str | None = None, folder: Path = Path()) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import labkit
 from labkit.checks import Feedback, fused, hierarchy, progress_table
 from labkit.checks.feedback import TRY_AGAIN, Step
 from labkit.kernels.fp8 import saturating_cast, saturating_cast_reference
-from tests.mutants import masked_tail_kernels as tail
+from tests.mutants.kernels import masked_tail as tail
 
 EXERCISE = hierarchy.masked_tail
 

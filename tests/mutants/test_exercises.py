@@ -6,8 +6,8 @@ import pytest
 
 from labkit.checks import EXERCISES, Exercise, exercise, hierarchy
 from labkit.checks.feedback import GOAL_MISSED, TRY_AGAIN, Step
-from tests.mutants import masked_tail_kernels as tail
 from tests.mutants.answers import MISSED, RIGHT, WRONG
+from tests.mutants.kernels import masked_tail as tail
 
 
 def name_of(value):

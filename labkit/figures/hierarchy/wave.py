@@ -1,7 +1,4 @@
-"""Pictures of notebook 01: the nested GPU, EXEC over time, a reduction tree, cache lines against stride.
-
-Plain data in, a Picture out; nothing is computed here but where to draw.
-"""
+"""Pictures of a thread and a wave: nested GPU, EXEC over time, reduction tree, cache lines by stride."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of notebook 01: from one thread to the whole GPU."""
+"""Exercises on a wave and what it loads."""
 
 from __future__ import annotations
 

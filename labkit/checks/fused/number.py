@@ -1,4 +1,4 @@
-"""Exercises of notebook 03: kernels that serve a model in FP8."""
+"""Exercises on FP8 numbers."""
 
 from __future__ import annotations
 

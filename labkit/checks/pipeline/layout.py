@@ -1,4 +1,4 @@
-"""Exercises of notebook 02: from Python to the bytes that a CU runs."""
+"""Exercises on layouts: who owns which element, and how wide its loads are."""
 
 from __future__ import annotations
 
