@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit.checks import fused, hierarchy, pipeline, progress
-from labkit.checks.exercise import Exercise
 from labkit.checks.feedback import NOT_SOLVED, SOLVED
+from labkit.checks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EXERCISES: tuple[Exercise, ...] = hierarchy.EXERCISES + pipeline.EXERCISES + fused.EXERCISES
+EXERCISES: tuple[Task, ...] = hierarchy.EXERCISES + pipeline.EXERCISES + fused.EXERCISES
 
 
 def progress_table(notebook: str | None = None, folder: Path = Path()) -> pd.DataFrame:

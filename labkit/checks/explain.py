@@ -12,6 +12,8 @@ import numpy as np
 from labkit.errors import EndlessKernel
 
 if TYPE_CHECKING:
+    from types import FunctionType
+
     from triton import JITFunction
 
     from labkit.checks.trial import Outcome
@@ -20,15 +22,16 @@ if TYPE_CHECKING:
 Lines = tuple[tuple[str, str], ...]
 
 
-def cell_of(kernel: JITFunction) -> str:
-    """The notebook cell that defines a kernel, as "In[5]", or "" outside a notebook."""
+def cell_of(function: JITFunction | FunctionType) -> str:
+    """The notebook cell that defines a kernel or a function, as "In[5]", or "" outside a notebook."""
     from IPython import get_ipython
 
     shell = get_ipython()
     if shell is None:
         return ""
     # IPython numbers cells by the file name that it compiles them under; None for a real file.
-    named = shell.compile.format_code_name(kernel.fn.__code__.co_filename)
+    code = inspect.unwrap(getattr(function, "fn", function)).__code__
+    named = shell.compile.format_code_name(code.co_filename)
     return named[1] if named is not None and named[0] == "Cell" else ""
 
 

@@ -9,10 +9,11 @@ import torch
 
 import labkit
 from labkit.checks import EXERCISES, fused, hierarchy
-from labkit.checks.exercise import Exercise, NotSolved
+from labkit.checks.exercise import Exercise
 from labkit.checks.explain import explain_error, name_index
 from labkit.checks.feedback import GOAL_MISSED, NOT_SOLVED, SOLVED, TRY_AGAIN, Feedback, GoalRow, Step
 from labkit.checks.goals import Goal
+from labkit.checks.task import NotSolved
 from labkit.checks.trial import Outcome, Trial
 from labkit.emulator.faults import Finding
 

@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 import torch
 
-from labkit.checks.exercise import Exercise, Mistake
+from labkit.checks.exercise import Exercise
+from labkit.checks.task import Mistake
 from labkit.checks.trial import Outcome, Trial, blank
 from labkit.kernels.fp8 import E4M3FN, E4M3FNUZ, Fp8Format, fp8_format
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from labkit.checks.exercise import Exercise, Mistake
+from labkit.checks.exercise import Exercise
 from labkit.checks.goals import bytes_at_floor, load_width
+from labkit.checks.task import Mistake
 from labkit.checks.trial import Outcome, Trial, blank
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Exercises of notebook 02: from Python to the bytes that a CU runs."""
 
-from labkit.checks.exercise import Exercise
 from labkit.checks.pipeline.layout import wide_loads
+from labkit.checks.task import Task
 
-EXERCISES: tuple[Exercise, ...] = (wide_loads,)
+EXERCISES: tuple[Task, ...] = (wide_loads,)
 
 __all__ = ["EXERCISES", "wide_loads"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from labkit.checks.exercise import Exercise, Mistake
+from labkit.checks.exercise import Exercise
 from labkit.checks.goals import Goal
+from labkit.checks.task import Mistake
 from labkit.checks.trial import Outcome, Trial, blank
 
 _BLOCK = 1024
