@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 
 import torch
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +19,7 @@ import labkit
 from labkit.bench.interpreter import interpreter_seconds, median_seconds
 from labkit.bench.launches import COMPARED, EVERY, RMS, Timed
 
+_HEADINGS = ("wave instr.", "on, ms", "off, ms", "on/off", "us", "interp., ms", "interp./on")
 FP8 = torch.float8_e4m3fnuz
 
 
@@ -77,11 +79,10 @@ def bench_emulator() -> None:
 
 
 def _table(results: list[Measured], interpreter: dict[str, float]) -> Table:
-    table = Table(title="Emulated MI300X on this machine")
+    table = Table(title="Emulated MI300X on this machine", box=SIMPLE_HEAD)
     table.add_column("launch", no_wrap=True)
-    for heading in ("wave instr.", "on, ms", "off, ms", "on/off", "off, us a wave instr.", "interp., ms",
-                    "interp./on"):  # fmt: skip
-        table.add_column(heading, justify="right")
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
     for result in results:
         other = interpreter.get(result.timed.name)
         table.add_row(
@@ -94,5 +95,8 @@ def _table(results: list[Measured], interpreter: dict[str, float]) -> Table:
             "" if other is None else f"{other * 1e3:.0f}",
             "" if other is None else f"{other / result.on:.0f}x",
         )
-    table.caption = "on, off: counters and faults; interp.: Triton's interpreter on the same launch"
+    table.caption = (
+        "on, off: counters and faults. us: a wave instruction when off. interp.: Triton's interpreter, "
+        "same launch."
+    )
     return table

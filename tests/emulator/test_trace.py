@@ -448,3 +448,18 @@ def test_a_function_that_is_no_kernel():
 def test_what_an_instruction_writes_is_its_first_operand_or_nothing(text, has_result):
     (instruction,) = straight(text).instructions
     assert instruction.has_result == has_result
+
+
+@triton.jit
+def reach_kernel(x_ptr, y_ptr, out_ptr, distance, BLOCK: tl.constexpr):
+    lane = tl.arange(0, BLOCK)
+    tl.store(out_ptr + lane, tl.load(x_ptr + distance + lane) + tl.load(y_ptr + lane))
+
+
+def test_without_faults_a_trace_holds_no_access_to_its_argument():
+    labkit.start("MI300X", faults="off", quiet=True)
+    x, y, out = torch.zeros(64), torch.arange(64.0), torch.zeros(64)
+    distance = (y.data_ptr() - x.data_ptr()) // 4  # from x into y, as a launch without faults allows
+    found = labkit.trace(reach_kernel, (1,), (x, y, out, distance), {"BLOCK": 64, "num_warps": 1})
+    assert found.faults == []
+    assert out.tolist() == [2.0 * lane for lane in range(64)]
