@@ -92,26 +92,27 @@ def test_an_exercise_tells_a_wrong_answer_from_a_right_one(notebook, screenshots
     note(f"{notebook.name}: a check answered within {seconds:.1f} s")
 
 
-# What a slider's first step to the right changes in the alt text of the picture below it.
+# A notebook's sliders, from the top: label, and what its first step to the right changes in the alt text
+# of the picture below it.
 SLIDERS = {
-    "01_gpu_hierarchy.ipynb": ("lane", "v0 = 20 (integer), v1 = 505", "v0 = 24 (integer), v1 = 606"),
-    "03_fused_kernels.ipynb": ("second scale", "scale 2: at most", "scale 4: at most"),
+    "01_gpu_hierarchy.ipynb": [("lane", "v0 = 20 (integer), v1 = 505", "v0 = 24 (integer), v1 = 606")],
+    "02_triton_pipeline.ipynb": [],
+    "03_fused_kernels.ipynb": [("second scale", "scale 2: at most", "scale 4: at most")],
 }
 
 
 def test_each_slider_draws_its_picture_anew(notebook):
     sliders = notebook.page.locator(".jp-OutputArea .widget-slider")
-    assert sliders.count() == (notebook.name in SLIDERS)
-    if notebook.name not in SLIDERS:
-        return
-    label, before, after = SLIDERS[notebook.name]
-    slider = sliders.filter(has_text=label).get_by_role("slider")
-    picture = notebook.page.locator(f".jp-OutputArea:has(.widget-slider) img[alt*='{before}']")
-    expect(picture).to_be_visible()
-    slider.focus()
-    slider.press("ArrowRight")
-    expect(notebook.page.locator(f".jp-OutputArea:has(.widget-slider) img[alt*='{after}']")).to_be_visible()
-    expect(picture).to_have_count(0)
+    assert sliders.count() == len(SLIDERS[notebook.name])
+    for number, (label, before, after) in enumerate(SLIDERS[notebook.name]):
+        slider = sliders.nth(number).filter(has_text=label).get_by_role("slider")
+        drawn = ".jp-OutputArea:has(.widget-slider) img[alt*='{}']"
+        picture = notebook.page.locator(drawn.format(before))
+        expect(picture).to_be_visible()
+        slider.focus()
+        slider.press("ArrowRight")
+        expect(notebook.page.locator(drawn.format(after))).to_be_visible()
+        expect(picture).to_have_count(0)
 
 
 def test_it_works_again_after_a_restart(notebook, note):
@@ -120,6 +121,20 @@ def test_it_works_again_after_a_restart(notebook, note):
     assert notebook.errors == []
     # The answer that was typed is still in its cell.
     assert "✓" in panel(notebook, answers(notebook.name)[0]).inner_text()
+
+
+def test_progress_outlives_the_kernel_and_the_answer(notebook):
+    number = answers(notebook.name)[0]
+    learner = nbformat.read(ROOT / "notebooks" / notebook.name, as_version=4)
+    notebook.type_and_run(number, learner.cells[number].source)
+    notebook.restart_and_run_all()
+    panel(notebook, number).scroll_into_view_if_needed()
+    assert "not solved yet" in panel(notebook, number).inner_text()
+    title = panel(notebook, number).locator("strong").inner_text().removeprefix("○ ").split(":")[0]
+    row = notebook.page.locator(".jp-OutputArea table tr").filter(
+        has=notebook.page.get_by_text(title, exact=True)
+    )
+    assert "not solved" not in row.last.inner_text() and "solved" in row.last.inner_text()
 
 
 def test_nothing_was_fetched_from_elsewhere(notebook):
