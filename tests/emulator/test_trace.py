@@ -351,7 +351,10 @@ def test_a_register_by_name():
         with pytest.raises(LabkitError, match="is not a vector register"):
             found.register(name)
     assert found.memory_step(written[1][0].number) is written[1][0]
-    with pytest.raises(LabkitError, match="step 0 touches no memory; these do: 16, 17, 23"):
+    # Which number a step has depends on the release of Triton.
+    steps = (step for step in found.executed if step.instruction.mnemonic.startswith("buffer_"))
+    touching = ", ".join(str(step.number) for step in steps)
+    with pytest.raises(LabkitError, match=f"step 0 touches no memory; these do: {touching}"):
         found.memory_step(0)
 
 
@@ -458,8 +461,9 @@ def reach_kernel(x_ptr, y_ptr, out_ptr, distance, BLOCK: tl.constexpr):
 
 def test_without_faults_a_trace_holds_no_access_to_its_argument():
     labkit.start("MI300X", faults="off", quiet=True)
-    x, y, out = torch.zeros(64), torch.arange(64.0), torch.zeros(64)
-    distance = (y.data_ptr() - x.data_ptr()) // 4  # from x into y, as a launch without faults allows
-    found = labkit.trace(reach_kernel, (1,), (x, y, out, distance), {"BLOCK": 64, "num_warps": 1})
+    memory = np.zeros(128, np.float32)  # two tensors that know nothing of each other, a fixed distance apart
+    x, y, out = torch.from_numpy(memory[:64]), torch.from_numpy(memory[64:]), torch.zeros(64)
+    y.copy_(torch.arange(64.0))
+    found = labkit.trace(reach_kernel, (1,), (x, y, out, 64), {"BLOCK": 64, "num_warps": 1})
     assert found.faults == []
     assert out.tolist() == [2.0 * lane for lane in range(64)]
