@@ -270,34 +270,18 @@ class Machine:
         state.reset()
         thread = np.arange(state.waves_per_workgroup * 64, dtype=np.uint32).reshape(-1, 64)
         state.v[0] = np.tile(thread, (len(batch.workgroups), 1))
-        next_register = 0
-        for name, count in _USER_SGPRS:
-            if not descriptor.get(f"user_sgpr_{name}", 0):
-                continue
-            if name == "kernarg_segment_ptr":
-                address = batch.kernarg.ctypes.data
-                state.s[next_register], state.s[next_register + 1] = address & 0xFFFFFFFF, address >> 32
-            next_register += count
+        at = self.program.user_sgprs
+        if (pointer := at.get("kernarg_segment_ptr")) is not None:
+            address = batch.kernarg.ctypes.data
+            state.s[pointer], state.s[pointer + 1] = address & 0xFFFFFFFF, address >> 32
         words = batch.kernarg.view(np.uint32)
         first = descriptor.get("user_sgpr_kernarg_preload_offset", 0)
         for k in range(descriptor.get("user_sgpr_kernarg_preload_length", 0)):
             if first + k < words.size:
-                state.s[next_register + k] = words[first + k]
+                state.s[at["kernarg_preload"] + k] = words[first + k]
         next_register = descriptor["user_sgpr_count"]
         for axis, letter in enumerate("xyz"):
             if descriptor.get(f"system_sgpr_workgroup_id_{letter}", 0):
                 ids = np.repeat(batch.workgroups[:, axis], state.waves_per_workgroup)
                 state.s[next_register] = ids.astype(np.uint32)[:, None]
                 next_register += 1
-
-
-# In this order, each with its number of registers (LLVM AMDGPU usage guide, "SGPR register set up order").
-_USER_SGPRS = (
-    ("private_segment_buffer", 4),
-    ("dispatch_ptr", 2),
-    ("queue_ptr", 2),
-    ("kernarg_segment_ptr", 2),
-    ("dispatch_id", 2),
-    ("flat_scratch_init", 2),
-    ("private_segment_size", 1),
-)

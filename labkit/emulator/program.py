@@ -100,9 +100,34 @@ class Program:
     origins: dict | None = None  # where each access's address comes from, once provenance has found it
 
     @property
+    def user_sgprs(self) -> dict[str, int]:
+        """The first scalar register of each value that a wave finds at its start, by the value's name.
+
+        "kernarg_preload" is where preloaded kernel arguments begin.
+        """
+        found, next_register = {}, 0
+        for name, count in _USER_SGPRS:
+            if self.descriptor.get(f"user_sgpr_{name}", 0):
+                found[name] = next_register
+                next_register += count
+        return found | {"kernarg_preload": next_register}
+
+    @property
     def vgprs(self) -> int:
         """Vector registers a lane that the program names, accumulation registers left out."""
         return max(self.descriptor.get("next_free_vgpr", 0), 1)
+
+
+# In this order, each with its number of registers (LLVM AMDGPU usage guide, "SGPR register set up order").
+_USER_SGPRS = (
+    ("private_segment_buffer", 4),
+    ("dispatch_ptr", 2),
+    ("queue_ptr", 2),
+    ("kernarg_segment_ptr", 2),
+    ("dispatch_id", 2),
+    ("flat_scratch_init", 2),
+    ("private_segment_size", 1),
+)
 
 
 def parse_program(asm: str) -> Program:

@@ -92,11 +92,15 @@ def _argument_words(program: Program) -> dict[int, int]:
 
 def _at_start(program: Program, words: dict[int, int]) -> _Origins:
     """What the hardware has put into registers before the first instruction: every lane is on."""
-    first = program.descriptor.get("user_sgpr_kernarg_preload_offset", 0)
-    count = program.descriptor.get("user_sgpr_kernarg_preload_length", 0)
-    preloaded = {("s", 2 + k): words[first + k] | _NARROW for k in range(count) if first + k in words}
-    segment = _SEGMENT | _NARROW
-    return {("s", 0): segment, ("s", 1): segment, ("s", EXEC): 0, ("s", EXEC + 1): 0, **preloaded}
+    at, descriptor = program.user_sgprs, program.descriptor
+    first = descriptor.get("user_sgpr_kernarg_preload_offset", 0)
+    origins = {("s", EXEC): 0, ("s", EXEC + 1): 0}
+    for k in range(descriptor.get("user_sgpr_kernarg_preload_length", 0)):
+        if first + k in words:
+            origins["s", at["kernarg_preload"] + k] = words[first + k] | _NARROW
+    if (pointer := at.get("kernarg_segment_ptr")) is not None:
+        origins |= {("s", pointer + k): _SEGMENT | _NARROW for k in (0, 1)}
+    return origins
 
 
 def _address_origin(origins: _Origins, instruction: Instruction) -> int:

@@ -209,6 +209,20 @@ def test_the_accumulator_in_place():
     )
 
 
+@pytest.mark.parametrize("target", [14, 16, 17, 18, 19, 20])
+def test_the_result_over_a_part_of_the_accumulator(target):
+    """D starts before, in or after C, which lies in v[16:19]."""
+    shape = SHAPES["16x16x16_f16"]
+    a, b, c = matrices(*shape[:2])
+    state = make_state()
+    state.v[0:2, 0] = inputs_in_registers(a, 16, np.float16)
+    state.v[8:10, 0] = inputs_in_registers(b.T, 16, np.float16)
+    state.v[16:20, 0] = results_in_registers(c, 16).view(np.uint32)
+    execute(state, f"v_mfma_f32_16x16x16_f16 v[{target}:{target + 3}], v[0:1], v[8:9], v[16:19]")
+    got = state.v[target : target + 4, 0].view(np.float32)
+    np.testing.assert_array_equal(got, results_in_registers(a @ b + c, 16))
+
+
 def test_each_wave_multiplies_its_own():
     shape = SHAPES["16x16x16_bf16"]
     state = make_state(waves=3)

@@ -23,11 +23,17 @@ AT_Y = "v_mov_b32_e32 v2, s6\nv_mov_b32_e32 v3, s7\n"
 USE = "global_load_dword v9, v[2:3], off\n"
 
 
+def given(program, **at_start):
+    """The program with what it finds at its start: by default the kernel arguments' address, in s[0:1]."""
+    program.metadata["args"] = ARGUMENTS
+    names = at_start or {"kernarg_segment_ptr": 1}
+    program.descriptor.update({f"user_sgpr_{name}": value for name, value in names.items()})
+    return program
+
+
 def origin(text, program=straight):
     """(arguments, anything) of the last access of `text`."""
-    program = program(LOAD + text)
-    program.metadata["args"] = ARGUMENTS
-    found = address_origins(program)
+    found = address_origins(given(program(LOAD + text)))
     last = found[max(found)]
     return set(last.arguments), last.anything
 
@@ -109,10 +115,18 @@ def test_what_an_address_is_made_from(text, expected):
 
 
 def test_loads_of_the_kernel_arguments_stay_in_them():
-    program = straight(LOAD)
-    program.metadata["args"] = ARGUMENTS
-    for found in address_origins(program).values():
+    for found in address_origins(given(straight(LOAD))).values():
         assert found.segment and not found.arguments and not found.anything
+
+
+def test_the_kernel_arguments_after_other_values():
+    """Triton 3.9 asks for the dispatch's and the queue's pointers and for the dispatch's number, too."""
+    text = "".join(f"s_load_dword s16, s[{first}:{first + 1}], 0x0\n" for first in (4, 8, 10))
+    names = ("dispatch_ptr", "queue_ptr", "kernarg_segment_ptr", "dispatch_id")
+    program = given(straight(text), **(dict.fromkeys(names, 1) | {"kernarg_preload_length": 4}))
+    segment, x, y = address_origins(program).values()
+    assert segment.segment and not segment.arguments
+    assert (x.arguments, x.segment) == ({X}, False) and (y.arguments, y.segment) == ({Y}, False)
 
 
 CHOOSE = "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 .other\n" + AT_X + "s_branch .use\n.other:\n" + AT_Y + ".use:\n"

@@ -83,12 +83,13 @@ def test_a_reduction_goes_through_lds():
     arguments = (kernels.reduce_kernel, (1,), (x, out, 256, "sum", 256))
     of_wave = labkit.trace(*arguments, wave=2)
     (access,) = step_of(of_wave, "ds_write_b32").accesses
-    assert (access.space, access.offsets[access.lanes].tolist()) == ("LDS", [8])
+    # One lane writes, or all write the same: Triton's releases differ.
+    assert (access.space, set(access.offsets[access.lanes].tolist())) == ("LDS", {8})
     address, data = step_of(of_wave, "ds_write_b32").reads
     assert (address.in_lane(0), data.in_lane(0), data.typed.type) == (8, sum(range(128, 192)), "f32")
     of_first = labkit.trace(*arguments)
     read = step_of(of_first, "ds_read_b32")
-    assert read.accesses[0].offsets[read.lanes].tolist() == [0, 4, 8, 12]
+    assert read.accesses[0].offsets[read.lanes][:4].tolist() == [0, 4, 8, 12]
     sums = [float(sum(range(start, start + 64))) for start in (0, 64, 128, 192)]
     assert read.writes[0].values[:4].tolist() == sums
     # The total came through LDS; that it is a float is known from the tensor that it is stored to.

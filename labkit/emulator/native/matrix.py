@@ -61,7 +61,10 @@ def multiply_add(row, wave, chip):
         for start in range(0, size, 16):
             add_products(depth, chip.left, chip.right, chip.product, r, start)
     groups = LANES // size
-    for i in range(size * size // LANES):
+    registers = size * size // LANES
+    for step in range(registers):
+        # D may lie over a part of C (Triton 3.9 does so): C's registers are read before they are written.
+        i = step if row.target <= row.p6 else registers - 1 - step
         for g in range(groups):
             place = wave * LANES + g * size
             sums = floats(chip.product + 128 * (4 * groups * (i // 4) + 4 * g + i % 4))
