@@ -9,6 +9,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from labkit.errors import EnvironmentProblem, LabkitError, LaunchError
@@ -63,6 +64,9 @@ def compile_again(compiled_kernel: Any) -> Any:
     target = compiled_kernel.metadata.target
     # Metadata holds the options beside other things, and went through JSON, which has no tuples.
     options = {name: _tuples(value) for name, value in compiled_kernel.metadata._asdict().items()}
+    # The cache may be of another environment, gone since: what is left out, the backend finds in its own.
+    libraries = dict(options.get("extern_libs") or ())
+    options["extern_libs"] = {name: path for name, path in libraries.items() if Path(path).exists()}
     with active_driver(_TargetDriver(target)):
         return triton.compile(compiled_kernel.src, target=target, options=options)
 

@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,6 +63,15 @@ def test_nvidia_too(add_cuda):
     trace = add_cuda.passes()
     assert changed(trace, "convert-triton-to-tritongpu")
     assert "ptx_kernel" in trace[-1].after
+
+
+@pytest.mark.parametrize("name", ["add", "add_cuda"])
+def test_compiled_in_an_environment_that_is_gone(name, request):
+    """Triton's cache outlives the environment, whose paths its metadata hold."""
+    kernel = request.getfixturevalue(name).triton
+    gone = tuple((library, f"/gone/{library}.bc") for library, _ in kernel.metadata.extern_libs)
+    old = SimpleNamespace(src=kernel.src, asm=kernel.asm, metadata=kernel.metadata._replace(extern_libs=gone))
+    assert gone and passes.trace_passes(old)
 
 
 def test_nothing_is_printed_and_no_child_is_left(add, capfd):
